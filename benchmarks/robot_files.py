@@ -177,6 +177,7 @@ class MujocoPeer:
         self.mujoco = mujoco
         self.model = mujoco.MjModel.from_xml_path(str(path))
         off = mujoco.mjtDisableBit
+        self.motors = self.model.nu > 0 and not self.model.opt.disableflags & int(off.mjDSBL_ACTUATION)
         self.model.opt.disableflags |= int(
             off.mjDSBL_CONTACT | off.mjDSBL_LIMIT | off.mjDSBL_EQUALITY | off.mjDSBL_ACTUATION
         )
@@ -195,8 +196,8 @@ class MujocoPeer:
         friction = 0.0
         if not model.opt.disableflags & int(mj.mjtDisableBit.mjDSBL_FRICTIONLOSS):
             friction = model.dof_frictionloss * np.sign(data.qvel)
-        # compensation of weight that motors give: the same force, which MuJoCo counts among those of actuators
-        given = np.repeat(model.jnt_actgravcomp, [DOFS[int(kind)] for kind in model.jnt_type])
+        # compensation of weight that motors give: the same force, which MuJoCo counts among those of actuators, if any
+        given = self.motors * np.repeat(model.jnt_actgravcomp, [DOFS[int(kind)] for kind in model.jnt_type])
         passive = data.qfrc_passive - friction + given * data.qfrc_gravcomp
         moved = mass @ (turn_rate @ s.qd)
         bias = turn.T @ (moved + data.qfrc_bias - passive)

@@ -29,7 +29,7 @@ from fuzz.run_files import (
     stream_bytes,
     trajectory_bytes,
 )
-from fuzz.samples import EXPRESSIONS, LOOPS, MBS, MJCF, MJCF_MORE, MODEL, PARTS, URDF, USD, XACRO
+from fuzz.samples import EXPRESSIONS, LOOPS, MBS, MJCF, MJCF_MORE, MODEL, PARTS, SDF, URDF, USD, XACRO
 from symbody.bondgraph.graph.graph_files import FOLDER as GRAPHS
 from symbody.model.files import mjcf_writer, sdf_writer, urdf_writer, yaml_writer
 from symbody.model.files.loop_file import close_loops
@@ -139,7 +139,7 @@ def _written_xml(kind: str, name: str) -> str:
 
 
 def _sdf(rng: random.Random) -> bytes:
-    return xml(_written_xml("sdf", rng.choice(OPEN)))(rng)
+    return xml(SDF if rng.random() < 0.5 else _written_xml("sdf", rng.choice(OPEN)))(rng)
 
 
 def _mjcf(rng: random.Random) -> bytes:

@@ -174,6 +174,8 @@ sensors: {tip: a.tip}
 # what tendons, actuators, springs, keyframes and copies look like in MJCF
 MJCF_MORE = """<mujoco model="more"><compiler angle="degree" autolimits="true" eulerseq="zyx"/>
 <option density="1.2" viscosity="0.1" wind="1 0 0"/><size nkey="1"/>
+<asset><mesh name="m1" builtin="supersphere" params="5 .4 .7" scale=".1 .1 .1"/><mesh name="m2" inertia="exact"
+vertex="0 0 0 .3 .02 0 .05 .4 .01 .03 .06 .5" face="0 2 1 0 1 3 1 2 3 0 3 2"/></asset>
 <default><joint armature="0.01" frictionloss="0.1"/><position kp="10"/>
 <default class="big"><geom density="300"/></default></default>
 <worldbody><body name="base" pos="0 0 1"><freejoint name="root"/><geom type="ellipsoid" size="0.1 0.2 0.3"/>
@@ -182,7 +184,9 @@ MJCF_MORE = """<mujoco model="more"><compiler angle="degree" autolimits="true" e
 <geom class="big" type="capsule" fromto="0 0 0 0.3 0 0" size="0.02"/>
 <site name="s1" pos="0.1 0 0"/><body name="hand" pos="0.3 0 0">
 <joint name="j2" type="slide" axis="1 0 0" springdamper="0.1 1"/>
-<geom type="box" size="0.02 0.03 0.04" mass="0.2"/><site name="s2"/></body></body></body>
+<geom type="box" size="0.02 0.03 0.04" mass="0.2"/><site name="s2"/><body name="ball" gravcomp="0.5"><joint
+name="j3" type="ball" armature="0.1"/><geom type="mesh" mesh="m1"/><geom type="mesh" mesh="m2"/></body></body></body>
+</body>
 <replicate count="2" euler="0 0 90"><body name="leg" pos="0.3 0 0.5"><joint name="k" axis="0 0 1"/>
 <geom type="cylinder" size="0.02 0.1"/></body></replicate></worldbody>
 <tendon><spatial name="t1" stiffness="3" damping="0.1" springlength="0.2"><site site="s0"/><site site="s1"/>
@@ -190,8 +194,29 @@ MJCF_MORE = """<mujoco model="more"><compiler angle="degree" autolimits="true" e
 <fixed name="t2"><joint joint="j1" coef="1"/><joint joint="j2" coef="-2"/></fixed></tendon>
 <actuator><position name="p1" joint="j1" kp="5" ctrlrange="-1 1"/><velocity joint="j2" kv="2"/>
 <motor tendon="t2" gear="3"/><general joint="j1" gainprm="1 0 0" biasprm="0 -1 -0.1" biastype="affine"/></actuator>
-<contact><exclude body1="base" body2="arm"/></contact><equality><tendon tendon1="t2" polycoef="0.1 0 0 0 0"/></equality>
-<keyframe><key name="home" qpos="0 0 1 1 0 0 0 0.1 0.02 0 0" qvel="0 0 0 0 0 0 1 0 0 0"/></keyframe></mujoco>
+<contact><exclude body1="base" body2="arm"/></contact><equality>
+<tendon tendon1="t2" polycoef="0.1 0 0 0 0"/><weld body1="hand" torquescale="0"/></equality>
+<keyframe><key name="home" qpos="0 0 1 1 0 0 0 0.1 0.02" qvel="0 0 0 0 0 0 1 0 0 0"/></keyframe></mujoco>
+"""
+# frames, placed models, gears, closing joints and masses from shapes in SDF
+SDF = """<sdf version="1.11"><world name="w"><gravity>0 0 -9</gravity>
+<frame name="F" attached_to="M1::a"><pose>0 0 1 0 0 1</pose></frame>
+<model name="M1" placement_frame="G" canonical_link="b"><pose relative_to="world">1 0 0 .1 .2 .3</pose>
+<link name="a"><pose>0 1 0 0 0 0</pose><inertial auto="true"><density>100</density></inertial><collision name="c">
+<pose relative_to="b">0 0 1 0 0 0</pose><geometry><cone><radius>.1</radius><length>.3</length></cone></geometry>
+</collision></link><link name="b"><inertial><mass>2</mass></inertial></link><link name="c"/><link name="d"/>
+<frame name="G" attached_to="b"><pose relative_to="a">0 0 .5 0 0 0</pose></frame>
+<joint name="u" type="universal"><parent>a</parent><child>b</child><axis><xyz>.6 .8 0</xyz><limit><lower>-1.79769e+308
+</lower><upper>2</upper></limit></axis><axis2><xyz expressed_in="G">0 1 0</xyz><dynamics><damping>.1</damping>
+</dynamics></axis2></joint>
+<joint name="h" type="revolute"><parent>a</parent><child>c</child><axis><xyz>0 0 1</xyz></axis></joint>
+<joint name="i" type="revolute"><parent>a</parent><child>d</child><axis><xyz>0 0 1</xyz><mimic joint="u" axis="axis2">
+<multiplier>2</multiplier></mimic></axis></joint><joint name="g" type="gearbox"><parent>c</parent><child>d</child>
+<gearbox_ratio>3</gearbox_ratio><gearbox_reference_body>a</gearbox_reference_body><axis><xyz>0 0 1</xyz></axis></joint>
+<joint name="s" type="screw"><parent>c</parent><child>d</child><screw_thread_pitch>.1</screw_thread_pitch><axis>
+<xyz>0 0 1</xyz></axis></joint></model><model name="M2"><pose relative_to="F">0 0 1 0 0 0</pose><link name="l"/>
+<model name="in"><pose relative_to="l">1 0 0 0 0 0</pose><link name="k"/></model></model>
+<joint name="w" type="fixed"><parent>M1</parent><child>M2::in</child></joint></world></sdf>
 """
 
 # files that others name: (name of the other, its text with the name of the damaged one, the damaged one)

@@ -443,10 +443,6 @@ BAD = {
         7, "joins joint 'j', of which there are copies, with 'k' outside of <replicate>; MuJoCo drops it",
     ),
     "attach": (world('<attach prefix="a"/>'), 4, "<attach> without a model names no body and no frame"),
-    "armature between moving bodies": (
-        body(f'<joint/>{INERTIAL}<body name="b"><joint type="ball" armature="1"/>{INERTIAL}</body>'), 5,
-        "ball joint 'b_joint' has armature 1 on a body that moves",
-    ),
     "friction of a free body": (body(f'<joint type="free" frictionloss="1"/>{INERTIAL}'), 5, "Set frictionloss='0'"),
     "unknown element": (body("<jiont/>"), 5, "<jiont> in body 'a' is not known"),
     "global coordinates": (world("", '<compiler coordinate="global"/>'), 2, "expected 'local'"),

@@ -108,7 +108,7 @@ MODELS = {
     "weight compensated by motors": model(
         ARM.replace('<body name="b"', '<body name="b" gravcomp="0.7"').replace(
             'name="y"', 'name="y" actuatorgravcomp="true"'
-        )
+        ), '<actuator><motor joint="y"/></actuator>',
     ),
     "free body with armature": model(
         f'<body><joint type="free" armature=".3" damping=".2"/>{INERTIAL}<body><joint/>{INERTIAL}</body></body>'

@@ -90,7 +90,7 @@ class Closures:
                 for k in range(count):
                     out[f"{stem}.{joint.name}" if count == 1 else f"{stem}.{joint.name}.{k + 1}"] = pick(place, k)
         for joint in self.model.mechanism.joints:
-            if joint.mimic is not None and joint.mode != "locked":
+            if joint.mimic is not None and joint.mode != "locked" and joint.kind != "ball":
                 leader = out[f"{stem}.{joint.mimic.joint}"] * number(joint.mimic.ratio)
                 out[f"{stem}.{joint.name}"] = leader + number(joint.mimic.offset) if stem == "q" else leader
         return out

@@ -183,8 +183,8 @@ def ellipsoid_drag(element: NumericElement) -> None:
     volume, mean, ordered = 4 / 3 * np.pi * s.prod(), s.sum() / 3, np.sort(s)
     normal = (s.prod() / s) ** 2 * v
     over, under = np.sum(normal**2, axis=-1)[:, None], np.sum(normal * v, axis=-1)[:, None]
-    area = np.pi * np.sqrt(over / np.maximum(under, 1e-15))
-    slope = under / np.maximum(size(v) * over, 1e-15)
+    area = np.pi * np.sqrt(over / np.maximum(under, 1e-200))
+    slope = under / np.maximum(size(v) * over, 1e-200)
     force = np.cross(p, w) + magnus * rho * volume * np.cross(w, v)
     force += kutta * rho * slope * area * np.cross(np.cross(normal, v), v)
     drag_area = blunt * area + slender * (np.pi * ordered[2] * ordered[1] - area)

@@ -16,8 +16,7 @@ from symbody.mechanics.formalisms.wrenches import TreeElement
 from symbody.model.library.force_element import Account
 from symbody.symbolic.expr.call import call
 
-SMALLEST = 1e-15  # below it MuJoCo takes a divisor as this
-STILL = 1e-200  # beside a square: a norm at rest then has the derivative 0
+STILL = 1e-200  # beside a square: a norm at rest then has the derivative 0; and the least divisor
 
 
 def ellipsoid_drag(element: TreeElement) -> None:
@@ -63,8 +62,8 @@ def _viscous(element: TreeElement, v: Vec, w: Vec) -> tuple[Vec, Vec]:
     normal = t3.triple([t3.times(s, x) for s, x in zip(shadows, v)])
     over, under = t3.dot(normal, normal), t3.dot(normal, v)
     speed = _norm(v)
-    area = pi * call("sqrt", (over + STILL) / call("max", under, SMALLEST))
-    slope = under / call("max", speed * over, SMALLEST)
+    area = pi * call("sqrt", (over + STILL) / call("max", under, STILL))
+    slope = under / call("max", speed * over, STILL)
     lift = t3.scaled(kutta * rho * slope * area, t3.cross(t3.cross(normal, v), v))
     spin = t3.scaled(magnus * rho * (4 * pi / 3) * a * b * c, t3.cross(w, v))
     diameter = (a + b + c) * 2 / 3

@@ -59,7 +59,7 @@ def coordinates_with_laws(tree: Tree) -> Iterator[JointLaw]:
             if joint.elastic is not None:
                 stiffness, damping = (tree.node(x) for x in joint.elastic)
                 yield JointLaw(tree.q[iq + nq - 1], tree.qd[iv + nv - 1], stiffness, 0, damping, 0, iv + nv - 1)
-        elif joint.mimic is not None and joint.mode != "locked":
+        elif joint.mimic is not None and joint.mode != "locked" and joint.kind != "ball":  # which has no laws
             iq, iv = first[joint.mimic.joint]
             ratio, offset = tree.node(joint.mimic.ratio), tree.node(joint.mimic.offset)
             yield _law(tree, joint, ratio * tree.q[iq] + offset, ratio * tree.qd[iv], iv, ratio)

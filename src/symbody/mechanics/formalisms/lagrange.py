@@ -66,12 +66,16 @@ def inverse(tree: Tree) -> Array:
 
 
 def _turning(tree: Tree, momentum: list[Node]) -> Array:
-    """Hamel's terms of quaternion joints: the momenta stand in axes that turn."""
+    """Hamel's terms of quaternion joints: the momenta stand in axes that turn. A joint and its followers share them."""
     out = zeros(len(tree.qd))
+    counted: set[int] = set()
     for link in tree.links:
         if not link.motion.body_axes:
             continue
         at = [column[0][0] for column in link.columns]
+        if at[0] in counted:
+            continue
+        counted.add(at[0])
         w, pi = t3.triple(link.qd[:3]), t3.triple([momentum[i] for i in at[:3]])
         terms: tuple[Any, ...] = t3.cross(w, pi)
         if link.motion.all_motions:

@@ -22,7 +22,7 @@ from symbody.basics.errors import ModelError, wrong_argument
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.vec3 import Mat, Vec
 from symbody.model.record.coordinates import CoordinatePart
-from symbody.model.record.elementary_motions import SLIDE, TURN, Motion, Setting
+from symbody.model.record.elementary_motions import BALL, SLIDE, TURN, Motion, Setting
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import WORLD, Body, Joint, Mechanism, Placement
 from symbody.model.record.numbers import plain
@@ -314,6 +314,9 @@ def _following(tree: Tree, link: Link, joint: Joint, coordinates: dict[str, tupl
     """q, qd, qdd and columns of a joint that follows another."""
     assert joint.mimic is not None
     other = tree.mechanism.joint(joint.mimic.joint)
+    if link.motion is BALL:  # it copies the whole rotation
+        part = next(s.parts for s in tree.mechanism.slots if s.owner == other.name and s.joint is not None)[0]
+        return _coordinates(tree, link, part, 1)
     if other.name not in coordinates or KINDS[other.kind].nv(other) != 1:
         raise ModelError(f"joint {joint.name!r} mimics {other.name!r}, which has not one coordinate of its own.")
     iq, iv = coordinates[other.name]

@@ -72,7 +72,10 @@ def with_limits(
             values |= {"speed": limits.velocity, "braking": mass * BRAKING if braking is None else braking}
         nodes = {k: mech.graph.number(plain(float(v))) for k, v in values.items()}
         new.append(Force(name, "joint", (), {"joint": joint, "law": "limit", **nodes}))
-    return mech.replace(forces=(*mech.forces, *new)) if new else mech
+    bent = [n for n, x in joint_limits(mech).items() if _bounds(x) and mech.joint(n).elastic is not None]
+    notes = [f"limits of joint {n!r} do not act: it is elastic" for n in bent if joints is None]
+    notes = [n for n in notes if n not in mech.notes]
+    return mech.replace(forces=(*mech.forces, *new), notes=(*mech.notes, *notes)) if new or notes else mech
 
 
 def _bounds(limits: Limits) -> bool:
@@ -220,11 +223,11 @@ Bound = tuple[str, int, float | None, float | None, str, str, str]
 
 
 def _all_bounds(mech: Mechanism) -> list[Bound]:
-    """(quantity, component, lower, upper, unit, word, joint) of all limits of joints with one coordinate."""
+    """(quantity, component, lower, upper, unit, word, joint) of all limits; of an elastic joint those of its motor."""
     out: list[Bound] = []
     for slot in mech.slots:
         limits = joint_limits(mech).get(slot.owner) if slot.joint is not None else None
-        if limits is None or slot.nv != 1 or slot.nq != 1:
+        if limits is None:
             continue
         x = slot.units[0]
         effort = {"rad": "N m", "m": "N"}.get(x, "")

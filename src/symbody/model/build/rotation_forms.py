@@ -12,6 +12,7 @@ import numpy as np
 from symbody.model.record.numbers import frozen_array, plain, sequence_of
 from symbody.model.record.origin import fault, shown
 from symbody.model.record.snapping import ROUNDING, SNAP, listed, looseness, snapped
+from symbody.model.record.validate import ROTATION_SLACK
 from symbody.model.spatial.quaternion import matrix_from_quaternion
 from symbody.symbolic.expr.arrays import identity, is_one, is_zero, matmul, rotation_x, rotation_y, rotation_z
 from symbody.symbolic.expr.graph import Graph
@@ -95,7 +96,7 @@ class _RotationReader:
         out = np.array(matrix, dtype=object)
         numbers = [x for x in matrix.flat if not isinstance(x, Node) or x.op is CONST]
         values = [float(x.data if isinstance(x, Node) else x) for x in numbers]
-        if len(values) == out.size and looseness(np.reshape(values, (3, 3))) < 1 / 2:  # else validation refuses it
+        if len(values) == out.size and looseness(np.reshape(values, (3, 3))) < ROTATION_SLACK:  # else it is refused
             table, where = np.reshape(values, (3, 3)), f"{self.origin}: {self.what}" if self.origin else self.what
             values = list((snapped(table, ROUNDING) if note is None else listed(table, note, where)).flat)
         else:

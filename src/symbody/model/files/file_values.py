@@ -10,10 +10,12 @@ import numpy as np
 
 from symbody.model.build.builder import Builder
 from symbody.model.record.mechanism import WORLD, Mechanism, Shape
+from symbody.model.record.origin import fault
 from symbody.model.record.pose import Pose
 from symbody.model.record.validate import INERTIA_SLACK
 
 GROUND = "ground"
+NEGLIGIBLE = 1e-12  # kg m^2: exporters write -5e-20 for 0
 INERTIA_ENTRIES = (("xx", 0, 0), ("xy", 0, 1), ("yy", 1, 1), ("xz", 0, 2), ("yz", 1, 2), ("zz", 2, 2))
 
 
@@ -65,9 +67,13 @@ class FileValues:
         """A body of numbers: mass kg, com (3,) m, tensor (3, 3) about the com in body axes, kg m^2.
 
         Published files hold tensors that no distribution of mass has, rounded or estimated ones. They are kept as
-        written, with a note: the equations of motion need no more than the numbers.
+        written, with a note: the equations of motion need no more than the numbers. A negative moment about an axis is
+        none of these.
         """
         self._bodies.add(name)
+        least = float(np.diag(tensor).min())
+        if least < -max(NEGLIGIBLE, INERTIA_SLACK * float(np.abs(tensor).max())):
+            raise fault(origin, f"{name!r} has the moment of inertia {least:.6g}; expected 0 or more, kg m^2.")
         physical = is_physical(tensor)
         if not physical:
             moments = ", ".join(f"{m:.4g}" for m in np.linalg.eigvalsh(tensor))

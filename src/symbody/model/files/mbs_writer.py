@@ -143,7 +143,7 @@ class _MbsWriter(XmlWriter):
             self.lost.append(f"shapes of body {body.name}")
 
     def _joints(self, joint: Joint) -> Iterator[str]:
-        self.refuse_elastic(joint)
+        self.refuse_joint(joint)
         owner = f"joint {joint.name!r}"
         if joint.mimic is not None:
             raise ModelError(f"{owner} follows {joint.mimic.joint!r}; ROBOTRAN has no followers. Use a coupling.")

@@ -57,6 +57,21 @@ def _tensor(weights: np.ndarray, a: np.ndarray, b: np.ndarray, c: np.ndarray) ->
     return tensor
 
 
+def turned_over(mesh: Mesh) -> bool:
+    """Whether faces that share an edge look to different sides, or cover each other. Vertices at one place are one.
+
+    An edge of a closed surface is passed as often in one direction as in the other, one at a hole once.
+    """
+    corner = np.unique(mesh.vertices, axis=0, return_inverse=True)[1].reshape(-1)[mesh.faces]
+    edges = np.concatenate([corner[:, [0, 1]], corner[:, [1, 2]], corner[:, [2, 0]]])
+    edges = edges[edges[:, 0] != edges[:, 1]]
+    low, high = edges.min(axis=1), edges.max(axis=1)
+    at = np.unique(low * len(mesh.vertices) + high, return_inverse=True)[1].reshape(-1)
+    up = np.bincount(at, edges[:, 0] < edges[:, 1])
+    down = np.bincount(at, edges[:, 0] > edges[:, 1])
+    return bool(np.any((up != down) & (np.maximum(up, down) > 1)))
+
+
 def hull(mesh: Mesh) -> Mesh:
     """The convex hull, its faces outward; none where the points lie in a plane."""
     from scipy.spatial import ConvexHull, QhullError

@@ -27,13 +27,14 @@ from symbody.model.files.mjcf_forces import BodyForces, carriers
 from symbody.model.files.mjcf_geoms import MassProperties
 from symbody.model.files.mjcf_keyframes import read_keyframes
 from symbody.model.files.mjcf_meshes import MeshAssets
+from symbody.model.files.mjcf_names import read_mjcf
 from symbody.model.files.mjcf_replicate import expand_replicates
 from symbody.model.files.mjcf_springs import JointSprings, curve
 from symbody.model.files.mjcf_tendons import Tendon, TendonForces, read_tendons
 from symbody.model.files.mjcf_tree import BodyRecord, GeomRecord, JointRecord, TreeReader, compiler_of
 from symbody.model.files.mjcf_weights import Felt, felt_inertia, spring_damper
 from symbody.model.files.urdf_shapes import MeshFinder, placement_of, trusted_folders
-from symbody.model.files.xml_file import XmlElement, read_xml
+from symbody.model.files.xml_file import XmlElement
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism, Shape
 from symbody.model.record.pose import IDENTITY, Pose, from_axis_angle
 
@@ -63,7 +64,7 @@ def read(
     if actuators not in ("efforts", "laws"):
         raise wrong_argument("actuators", actuators, "'efforts' or 'laws'", error=ModelError)
     path = Path(path)
-    top = read_xml(path)
+    top = read_mjcf(path)
     if top.tag != "mujoco":
         hint = " This is URDF: name it .urdf." if top.tag == "robot" else ""
         hint = " This is a part: load the file that includes it." if top.tag == "mujocoinclude" else hint
@@ -116,7 +117,8 @@ class _MjcfReader:
         self.passive = {law: self._acts(law) for law in ("spring", "damper")}
         # without springs and dampers MuJoCo leaves out all passive forces, weight compensation and fluid too
         acts = self.passive["spring"] or self.passive["damper"]
-        self.forces = BodyForces(option, gravity, acts, self.builder, meshes)
+        motors = bool(section(top, "actuator").children) and self.flags.get("actuation") != "disable"
+        self.forces = BodyForces(option, gravity, acts, motors, self.builder, meshes)
         self.tendons = read_tendons(section(top, "tendon"), self.tree)
         self.actuators = Actuators(section(top, "actuator"), self.tree, self.builder, self.values, actuators)
         self.springs = JointSprings(self.tree, self.builder, self.values, self.passive)
@@ -137,6 +139,10 @@ class _MjcfReader:
             self.forces.find(body, masses[body])
             self._body(body, masses[body])
             self._joints(body, equalities.details)
+        for body in self.tree.bodies[1:]:  # what follows others comes last
+            for joint in body.joints:
+                if not joint.axial and joint.element.tag != "freejoint" and joint.element.number("armature", 0.0):
+                    self._armature(body, joint)
         self.forces.write()
         self.springs.write()
         for cut in equalities.cuts:
@@ -269,24 +275,23 @@ class _MjcfReader:
             )  # fmt: skip
             self.springs.hold(body, joint, parent, child)
             parent, here = child, Pose(np.eye(3), -joint.anchor)
-        for joint in body.joints:
-            if not joint.axial and joint.element.tag != "freejoint" and joint.element.number("armature", 0.0):
-                self._armature(body, joint)
 
     def _armature(self, body: BodyRecord, joint: JointRecord) -> None:
-        """Armature of a ball or free joint: on all its velocities alike, as a body without weight would do."""
+        """Armature of a ball or free joint: on all its velocities alike, as a body without weight would do.
+
+        That of a ball joint between moving bodies turns on the world as the joint does.
+        """
         e, size = joint.element, joint.element.number("armature")
-        if joint.kind == "ball" and (len(body.joints) > 1 or any(b.joints for b in carriers(body))):
-            raise e.error(
-                f"ball joint {joint.name!r} has armature {size:g} on a body that moves; expected it on hinges and "
-                "slides, or on a ball joint of a body at rest. Set armature='0' there, or write three hinges."
-            )
+        between = joint.kind == "ball" and (len(body.joints) > 1 or any(b.joints for b in carriers(body)))
         name = self.tree.new_name(f"{body.name}_armature")
         inertia = self.values.scalar(size, f"armature_{joint.name}", "kg m^2", e.origin)
         free = joint.kind == "free"
         mass = self.values.scalar(size, f"armature_mass_{joint.name}", "kg", e.origin) if free else 0
         self.builder.body(name, mass=mass, inertia=[inertia] * 3, origin=e.origin)
-        self.builder.joint(f"{name}_fixed", "fixed", body.name, name, origin=e.origin)
+        if between:
+            self.builder.joint(f"{name}_ball", "ball", WORLD, name, mimic=(joint.name, 1, 0), origin=e.origin)
+        else:
+            self.builder.joint(f"{name}_fixed", "fixed", body.name, name, origin=e.origin)
         gravity = [float(g) for g in self.forces.gravity]
         if free and any(gravity):
             lift = [mass * -g if g else 0 for g in gravity]

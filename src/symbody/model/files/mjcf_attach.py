@@ -25,6 +25,7 @@ from symbody.model.files.mjcf_names import (
     Named,
     names_in,
     pointed,
+    read_mjcf,
     references,
     renamed,
     renamed_top,
@@ -34,11 +35,12 @@ from symbody.model.files.mjcf_names import (
 from symbody.model.files.mjcf_replicate import expand_replicates
 from symbody.model.files.mjcf_tree import WRITTEN_OUT, Compiler, compiler_of
 from symbody.model.files.urdf_shapes import allowed
-from symbody.model.files.xml_file import XmlElement, read_xml
+from symbody.model.files.xml_file import XmlElement
 from symbody.model.record.pose import from_axis_angle, from_euler
 from symbody.model.spatial.quaternion import quaternion_from_matrix
 
 DEEPEST = 20
+UNNAMED = "MuJoCo Model"  # what MuJoCo calls a model without a name
 # settings by which bodies of the other model would be compiled otherwise than those of this one
 OF_MASSES = (
     "inertiafromgeom", "inertiagrouprange", "boundmass", "boundinertia", "balanceinertia", "settotalmass", "fitaabb",
@@ -116,7 +118,7 @@ def _expanded(top: XmlElement, path: Path, files: _AttachedFiles, around: tuple[
         return top
     own = _Model(top, path)
     around = (*around, path.resolve())
-    known = {m.get("name") or Path(m.get("file")).stem: m for part in top.all("asset") for m in part.all("model")}
+    assets = [m for part in top.all("asset") for m in part.all("model")]
     more: dict[str, list[XmlElement]] = {}
     made = 0
 
@@ -124,9 +126,18 @@ def _expanded(top: XmlElement, path: Path, files: _AttachedFiles, around: tuple[
         name = element.get("model")
         if not name:
             return own
-        if name not in known:
-            raise element.error(f"<attach> names the model {name!r}, which is not in <asset>. {nearest(name, known)}")
-        model = _load(known[name], path, files, around)
+        named = {m.get("name"): m for m in assets if m.get("name")}
+        if name in named:
+            model = _load(named[name], path, files, around)
+        else:  # one without a name is called as it calls itself, else as its file
+            others = [m for m in assets if not m.get("name")]
+            read = {m.get("file"): _load(m, path, files, around) for m in others}
+            known = {Path(file).stem: found for file, found in read.items()}
+            known |= {found.top.get("model") or UNNAMED: found for found in read.values()}
+            if name not in known:
+                hint = nearest(name, [*named, *known])
+                raise element.error(f"<attach> names the model {name!r}, which is not in <asset>. {hint}")
+            model = known[name]
         _same_masses(element, model, own)
         return model
 
@@ -165,7 +176,7 @@ def _load(asset: XmlElement, path: Path, files: _AttachedFiles, around: tuple[Pa
         raise asset.error(f"model {name!r}: there is no such file. Put it there, or correct the name.")
     if target in around or len(around) > DEEPEST:
         raise asset.error(f"model {name!r} attaches itself, or too many others; expected a tree of models.")
-    top = read_xml(target)
+    top = read_mjcf(target)
     if top.tag != "mujoco":
         raise top.error(f"an attached model has the root <{top.tag}>; expected <mujoco>.")
     top = _expanded(expand_includes(top, target, files.trusted), target, files, around)

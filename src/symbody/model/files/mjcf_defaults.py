@@ -9,8 +9,9 @@ from pathlib import Path
 from symbody.basics.errors import nearest
 from symbody.basics.regular_file import is_file
 from symbody.model.files.mjcf_attributes import words
+from symbody.model.files.mjcf_names import read_mjcf
 from symbody.model.files.urdf_shapes import allowed
-from symbody.model.files.xml_file import MAX_DEPTH, XmlElement, read_xml
+from symbody.model.files.xml_file import MAX_DEPTH, XmlElement
 
 MAIN = "main"
 NO_CLASS = "(none)"  # of elements whose attributes are all written out
@@ -55,7 +56,7 @@ def expand_includes(top: XmlElement, path: Path, trusted: Sequence[Path] = ()) -
                 raise child.error(
                     f"include {name!r}: there is no such file in the model's folder. Put it there, or correct the name."
                 )
-            root = read_xml(target)
+            root = read_mjcf(target)
             if root.tag not in ("mujoco", "mujocoinclude"):
                 raise root.error(f"an included file has the root <{root.tag}>; expected <mujoco> or <mujocoinclude>.")
             out.extend(expanded(root, depth + 1, target.parent))

@@ -130,7 +130,9 @@ def read_equality(equality: XmlElement, tree: TreeReader, builder: Builder) -> E
 
 
 def _cut(element: XmlElement, name: str, tree: TreeReader, bodies: dict[str, BodyRecord]) -> CutRecord:
-    kind = "ball" if element.tag == "connect" else "solid"
+    # a weld whose torque counts nothing holds its point alone
+    free = element.tag == "weld" and element.number("torquescale", 1.0) == 0
+    kind = "ball" if element.tag == "connect" or free else "solid"
     if "site1" in element.attributes or "site2" in element.attributes:
         ends = (_site(element, "site1", tree), _site(element, "site2", tree))
         return CutRecord(name, kind, ends, element.origin)
@@ -140,7 +142,7 @@ def _cut(element: XmlElement, name: str, tree: TreeReader, bodies: dict[str, Bod
         raise element.error(f"{element.tag} {name!r} joins body {first.name!r} to itself; expected two bodies.")
     between = first.world.inverse() @ second.world  # at the reference configuration
     label = frame_name(name)
-    if kind == "ball":
+    if element.tag == "connect":
         if "anchor" not in element.attributes:
             raise element.error(f"connect {name!r} has no anchor; expected three numbers in the frame of body1.")
         anchor = np.array(element.numbers("anchor", 3))

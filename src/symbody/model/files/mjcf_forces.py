@@ -26,8 +26,16 @@ class BodyForces:
     """Forces at the centre of mass of each body, on frames that are called after them."""
 
     def __init__(
-        self, option: XmlElement, gravity: list[float], passive: bool, builder: Builder, meshes: MeshAssets
+        self,
+        option: XmlElement,
+        gravity: list[float],
+        passive: bool,
+        motors: bool,
+        builder: Builder,
+        meshes: MeshAssets,
     ) -> None:
+        """passive: whether passive forces act; motors: whether there are actuators, and they act."""
+        self.motors = motors
         self.gravity, self.builder, self.meshes = np.array(gravity), builder, meshes
         self.density, self.viscosity = option.number("density", 0.0), option.number("viscosity", 0.0)
         for what, value in (("density", self.density), ("viscosity", self.viscosity)):
@@ -45,7 +53,7 @@ class BodyForces:
         if not (share or self.density or self.viscosity):
             return
         moving = any(b.joints for b in (body, *carriers(body)))
-        if share and moving and mass.mass and self.gravity.any():
+        if share and moving and mass.mass and self.gravity.any() and self._borne(body):
             force = -share * mass.mass * self.gravity
             self._add(body, "gravcomp", "point_force", Pose(np.eye(3), mass.com), {"force": [float(f) for f in force]})
         if (self.density or self.viscosity) and mass.mass > LIGHTEST and moving:
@@ -57,6 +65,30 @@ class BodyForces:
                 return
             moments, axes = _box_axes(mass)
             self._add(body, "fluid", "drag", Pose(axes, mass.com), self._drag(mass.mass, moments))
+
+    def _borne(self, body: BodyRecord) -> bool:
+        """Whether the weight is borne. Joints with actuatorgravcomp leave that to actuators: where there are none, or
+        they are off, nothing does."""
+        joints = [j for b in (body, *carriers(body)) for j in b.joints]
+        given = [j for j in joints if j.element.choice("actuatorgravcomp", ("true", "false"), "false") == "true"]
+        e = body.element
+        if given and not self.motors:
+            if len(given) < len(joints):
+                raise e.error(
+                    f"body {body.name!r} has gravcomp, which joint {given[0].name!r} leaves to actuators that do not "
+                    "act, and others bear; expected actuatorgravcomp on all of its joints or on none."
+                )
+            self.builder.note(
+                f"{e.origin}: gravcomp of body {body.name!r} was left out: it is left to actuators, and none act"
+            )
+            return False
+        limited = [j.name for j in given if j.element.get("actuatorfrcrange")]
+        if limited:
+            self.builder.note(
+                f"{e.origin}: gravcomp of body {body.name!r} acts in full, in MuJoCo within the actuatorfrcrange of "
+                f"joint {limited[0]!r}"
+            )
+        return True
 
     def _ellipsoid(self, geom: XmlElement, size: np.ndarray) -> dict[str, Any]:
         """Coefficients and added mass, which MuJoCo finds by a quadrature of 15 points."""

@@ -86,15 +86,15 @@ def mass_properties(geom: XmlElement, size: np.ndarray, pose: Pose, meshes: Mesh
     if kind in WITHOUT_FORMULA:
         if shell:
             raise geom.error("shellinertia on a mesh; expected inertia='shell' of the <mesh> in <asset>.")
-        solid = meshes.content(geom)
-        mass = mass if "mass" in geom.attributes else density * solid.volume
-        kept, axes = kept_by_mujoco(solid.tensor)
-        tensor = turned(kept * (mass / solid.volume), pose.rotation)
-        return MassProperties(mass, pose.position + pose.rotation @ solid.com, tensor, pose.rotation @ axes)
+        inner = meshes.content(geom)
+        mass = mass if "mass" in geom.attributes else density * inner.volume
+        kept, axes = kept_by_mujoco(inner.tensor)
+        tensor = turned(kept * (mass / inner.volume), pose.rotation)
+        return MassProperties(mass, pose.position + pose.rotation @ inner.com, tensor, pose.rotation @ axes)
     if geom.get("mesh"):
         size, at = meshes.fit(geom, kind)
         pose = pose @ at
-    volume, moments = _shell(geom, kind, size) if shell else _solid(kind, size)
+    volume, moments = _shell(geom, kind, size) if shell else solid(kind, size)
     mass = mass if "mass" in geom.attributes else density * volume
     return MassProperties(mass, pose.position, turned(np.diag(mass * moments), pose.rotation), pose.rotation)
 
@@ -145,7 +145,7 @@ def _shell(geom: XmlElement, kind: str, size: np.ndarray) -> tuple[float, np.nda
     raise geom.error(f"shellinertia on a {kind} is not supported; expected a solid one or an <inertial>.")
 
 
-def _solid(kind: str, size: np.ndarray) -> tuple[float, np.ndarray]:
+def solid(kind: str, size: np.ndarray) -> tuple[float, np.ndarray]:
     """Volume, m^3, and principal moments per mass, m^2, of a homogeneous solid with its long axis on z."""
     r = float(size[0])
     if kind == "sphere":

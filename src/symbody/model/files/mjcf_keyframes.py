@@ -59,11 +59,14 @@ def _split(
     sizes: Mapping[str, int],
     default: Mapping[str, np.ndarray],
 ) -> Mapping[str, np.ndarray]:
-    """Numbers of an attribute by joint, in MuJoCo's order of the joints."""
-    if not key.get(attribute):
+    """Numbers of an attribute by joint, in MuJoCo's order of the joints; where they end the default goes on."""
+    if not key.get(attribute) or not joints:
         return default
-    total = sum(sizes[j.kind] for _, j in joints)
-    values = np.array(key.numbers(attribute, total))
+    values = np.concatenate([default[j.name] for _, j in joints])
+    count = len(key.get(attribute).split())
+    if count > len(values):
+        raise key.error(f"<key> has {count} values in {attribute}; expected {len(values)} at most.")
+    values[:count] = key.numbers(attribute, count)
     out, at = {}, 0
     for _, joint in joints:
         out[joint.name] = values[at : at + sizes[joint.kind]]

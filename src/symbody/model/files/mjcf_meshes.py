@@ -9,7 +9,8 @@ import numpy as np
 
 from symbody.basics.errors import ModelError, nearest
 from symbody.model.files.mesh_file import Mesh, checked, read_mesh
-from symbody.model.files.mesh_mass import MESH_AXES, RULES, Content, content, principal_axes
+from symbody.model.files.mesh_mass import MESH_AXES, RULES, Content, content, principal_axes, turned_over
+from symbody.model.files.mjcf_builtin_meshes import builtin_mesh
 from symbody.model.files.mjcf_defaults import Defaults
 from symbody.model.files.urdf_shapes import MeshFinder
 from symbody.model.files.xml_file import XmlElement
@@ -68,9 +69,14 @@ class MeshAssets:
         if name not in self._contents:
             rule = asset.choice("inertia", RULES, "legacy")
             try:
-                found = content(self._triangles(asset), rule)
+                mesh = self._triangles(asset)
+                if rule == "exact" and turned_over(mesh):
+                    raise asset.error(f"mesh {name!r} has faces that are turned over; expected all of them outward.")
+                found = content(mesh, rule)
             except ModelError as error:
                 raise ModelError(f"{error} {ADVICE}") from None
+            if found.volume < -SMALLEST:
+                raise asset.error(f"mesh {name!r} has the volume {found.volume:g}; expected faces that look outward.")
             if found.volume < SMALLEST:
                 raise asset.error(f"mesh {name!r} encloses the volume {found.volume:g}; expected a closed surface.")
             self._contents[name] = found
@@ -112,8 +118,8 @@ class MeshAssets:
         """The mesh with its reference pose and scale."""
         what = f"{asset.origin}: mesh {asset.get('name')!r}"
         if asset.get("builtin") not in ("", "none"):
-            raise asset.error(f"mesh {asset.get('name')!r} is builtin={asset.get('builtin')!r}; expected a file.")
-        if asset.get("file"):
+            mesh = checked(*builtin_mesh(asset), what)
+        elif asset.get("file"):
             path = Path(self._path(asset))
             if not path.is_absolute():
                 raise asset.error(

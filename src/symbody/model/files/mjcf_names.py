@@ -4,10 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import replace
+from pathlib import Path
 
-from symbody.model.files.xml_file import XmlElement
+from symbody.model.files.xml_file import XmlElement, read_xml
 
 Named = tuple[str, str]  # what it is, and its name
+BLANK = "\u2423"  # the sign for an open box
 KINDS = {"freejoint": "joint", "fixed": "tendon", "spatial": "tendon"}
 REFERENCES = {
     "joint": "joint", "joint1": "joint", "joint2": "joint", "jointinparent": "joint",
@@ -23,6 +25,19 @@ REFERRING = ("tendon", "equality", "actuator")  # sections, in an order in which
 def room_for_copies(written: int) -> int:
     """How many elements copies may make: else a small file would be a very large model."""
     return COPIES + FOR_EACH * written
+
+
+def read_mjcf(path: Path) -> XmlElement:
+    """The root element of a file. Blanks around names count in MJCF ("0" and " 0" are two): they become visible."""
+    top = read_xml(path)
+    for element in walk(top):
+        for key in ("name", "mesh", *REFERENCES):
+            value = element.attributes.get(key, "")
+            if value != value.strip() and value.strip():
+                inner = value.strip()
+                before, after = value.index(inner), len(value.rstrip())
+                element.attributes[key] = BLANK * before + inner + BLANK * (len(value) - after)
+    return top
 
 
 def walk(element: XmlElement) -> Iterator[XmlElement]:

@@ -53,6 +53,7 @@ class _MjcfWriter(XmlWriter):
         self.frames: dict[str, list[str]] = {}  # of bodies, those that are sites
         self._site_names: set[str] = set()
         self.equality: list[str] = []
+        self._equalities = {c.name for c in mechanism.cuts}
         self.tendons: list[str] = []
         self.assets: dict[str, str] = {}
         self.fast: list[str] = []  # joints with limits of velocity
@@ -113,7 +114,7 @@ class _MjcfWriter(XmlWriter):
 
     def _open(self, joint: Joint, depth: int) -> None:
         owner, pad = f"joint {joint.name!r}", "  " * (depth + 1)
-        self.refuse_elastic(joint)
+        self.refuse_joint(joint)
         pose = self.pose(joint.placement, owner)
         joints: list[str] = []
         if joint.mode == "locked":
@@ -202,7 +203,7 @@ class _MjcfWriter(XmlWriter):
         if follows is not None:
             leader, ratio, offset = follows
             self.equality.append(
-                f"    <joint name={self.name(joint.name + '_follows')} joint1={self.name(joint.name)} "
+                f"    <joint name={self._law_name(joint.name)} joint1={self.name(joint.name)} "
                 f'joint2={self.name(leader)} polycoef="{vector((offset, ratio, 0, 0, 0))}"/>'
             )
         return out
@@ -212,7 +213,7 @@ class _MjcfWriter(XmlWriter):
         slide = self.free(f"{joint.name}_slide", self.joints)
         pitch = self.number(joint.pitch, f"joint {joint.name!r}")
         self.equality.append(
-            f"    <joint name={self.name(slide + '_follows')} joint1={self.name(slide)} joint2={self.name(name)} "
+            f"    <joint name={self._law_name(slide)} joint1={self.name(slide)} joint2={self.name(name)} "
             f'polycoef="{vector((0, pitch, 0, 0, 0))}"/>'
         )
         along = f'axis="{vector(axis)}"'
@@ -220,6 +221,9 @@ class _MjcfWriter(XmlWriter):
             f'<joint name={self.name(name)} type="hinge" {along}{self._laws(joint, True)}/>',
             f'<joint name={self.name(slide)} type="slide" {along}/>',
         ]
+
+    def _law_name(self, follower: str) -> str:
+        return self.name(self.free(f"{follower}_follows", self._equalities))
 
     def _laws(self, joint: Joint, axial: bool) -> str:
         laws = self.laws(joint)

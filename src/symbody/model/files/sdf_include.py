@@ -14,13 +14,14 @@ from pathlib import Path
 
 from symbody.basics.regular_file import inside, is_file, resolved
 from symbody.model.files.mjcf_names import walk
+from symbody.model.files.sdf_merge import MODEL_AXIS, merged
+from symbody.model.files.sdf_poses import PLACED_BY
 from symbody.model.files.xml_file import MAX_ELEMENTS, XmlElement, read_xml
 
 FOLDERS = ("GZ_SIM_RESOURCE_PATH", "IGN_GAZEBO_RESOURCE_PATH", "GAZEBO_MODEL_PATH", "SDF_PATH")
 SCENERY = ("sun", "ground_plane")  # Gazebo's own: a lamp, and a plane that stands still
 DEEPEST, MOST = 8, 200
-OVERRIDES = ("name", "pose", "static", "uri", "placement_frame", "plugin")
-MODEL_AXIS = "use_parent_model_frame"
+OVERRIDES = ("name", "pose", "static", "uri", PLACED_BY, "plugin")
 _NAME = re.compile(r"[\w-][\w. -]*")
 _VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})", re.ASCII)
 
@@ -59,22 +60,24 @@ class _Includes:
         children: list[XmlElement] = []
         for child in element.children:
             if child.tag == "include":
-                children += self._model(child, folder, depth)
+                children += self._model(child, folder, depth, element.tag)
             elif child.tag in ("world", "model"):
                 children.append(self.expanded(child, folder, depth))
             else:
                 children.append(child)
         return replace(element, children=children)
 
-    def _model(self, include: XmlElement, folder: Path, depth: int) -> list[XmlElement]:
+    def _model(self, include: XmlElement, folder: Path, depth: int, around: str) -> list[XmlElement]:
+        """What stands in the place of an include; around: "world" or "model"."""
         uri = include.content("uri")
-        if include.get("merge") in ("true", "1"):
-            raise include.error("<include merge='true'> is not supported; expected the model written into this file.")
         for child in include.children:
-            if child.tag == "placement_frame" or (child.tag not in OVERRIDES and ":" not in child.tag):
+            if child.tag not in OVERRIDES and ":" not in child.tag:
                 raise child.error(
-                    f"<{child.tag}> of an include is not supported; expected {', '.join(OVERRIDES[:4])} only."
+                    f"<{child.tag}> of an include is not supported; expected {', '.join(OVERRIDES[:5])} only."
                 )
+        placed_by = include.content(PLACED_BY, "")
+        if placed_by and include.find("pose") is None:
+            raise include.error("an include has a placement_frame and no pose; expected the pose of that frame.")
         found = self._find(uri, folder)
         if found is None:
             if uri.removeprefix("model://") in SCENERY:
@@ -97,9 +100,12 @@ class _Includes:
         model = self.expanded(models[0], found.parent, depth + 1)
         given = {tag: include.find(tag) for tag in ("pose", "static")}
         kept = [c for c in model.children if given.get(c.tag) is None]
-        name = include.content("name", "") or model.get("name")
         own = [c for c in given.values() if c is not None]
-        return [replace(model, attributes={**model.attributes, "name": name}, children=[*own, *kept])]
+        more = {"name": include.content("name", "") or model.get("name")} | (
+            {PLACED_BY: placed_by} if placed_by else {}
+        )
+        model = replace(model, attributes={**model.attributes, **more}, children=[*own, *kept])
+        return merged(model, around) if include.get("merge") in ("true", "1") else [model]
 
     def _find(self, uri: str, folder: Path) -> Path | None:
         """The file of a model, in a folder that may be read."""

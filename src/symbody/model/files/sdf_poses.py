@@ -13,16 +13,21 @@ from symbody.model.record.mechanism import WORLD
 from symbody.model.record.pose import IDENTITY, Pose, from_quaternion, from_rpy
 
 WORLD_FRAME = WORLD
+IN_WORLD = "\0world::"  # before names of the world where those of its one model have no prefix; no file has a NUL
+PLACED_BY = "placement_frame"
+OF_MODEL = "__model__"  # the frame of the model itself
 
 
 @dataclass(eq=False)
 class _Frame:
-    """A frame: its element, the frame that its pose is relative to, and the one it moves with ("" for its own)."""
+    """A frame: its element, the frame that its pose is relative to, the one it moves with ("" for its own), and of a
+    model the one inside that stands where the pose says ("" for the model's own)."""
 
     element: XmlElement
     pose: Pose
     base: str
     attached: str
+    placed_by: str
 
 
 class Frames:
@@ -37,21 +42,24 @@ class Frames:
         self._moves_with: dict[str, str] = {}  # frame -> link, of those asked for
         self.links: dict[str, str] = {}
         self.prefix_of: dict[str, str] = {}
+        self.only = ""  # what names in the world put before those of its one model
 
     def __contains__(self, name: str) -> bool:
         return name in self._frames
 
-    def add(self, name: str, element: XmlElement, around: str, prefix: str = "", attached: bool = False) -> None:
+    def add(
+        self, name: str, element: XmlElement, around: str, prefix: str = "", attached: bool = False, placed_by: str = ""
+    ) -> None:
         """A frame whose pose is relative to `around` unless it says otherwise; `attached`: it moves with `around`."""
         if name in self._frames:
-            raise element.error(f"a second frame {name!r}; expected unique names.")
+            raise element.error(f"a second frame {_shown(name)!r}; expected unique names.")
         pose = element.find("pose")
         base = around
         if pose is not None and pose.get("relative_to"):
             to = pose.get("relative_to")
             base = WORLD if to == WORLD else prefix + to
         place = IDENTITY if pose is None else self.numbers(pose)
-        self._frames[name] = _Frame(element, place, base, around if attached else "")
+        self._frames[name] = _Frame(element, place, base, around if attached else "", placed_by)
 
     def add_link(self, name: str, prefix: str) -> None:
         """A link of the model with this prefix: frames that are attached to the model move with its first one."""
@@ -102,9 +110,27 @@ class Frames:
             trail[at] = None
             at = self._resolved(self._frames[at].base, self._frames[at].element)
         for frame in reversed(trail):
-            self._poses[frame] = self._poses[at] @ self._frames[frame].pose
+            self._poses[frame] = self._poses[at] @ self._own_pose(frame)
             at = frame
         return self._poses[at]
+
+    def _own_pose(self, name: str) -> Pose:
+        """In the frame that its pose is relative to."""
+        frame = self._frames[name]
+        if not frame.placed_by:
+            return frame.pose
+        inside, element = IDENTITY, frame.element
+        seen = set()
+        at = self._resolved(frame.placed_by, element)
+        while at != name:  # the pose in the model of what stands where the model's pose says
+            if at == WORLD or at in seen:
+                raise element.error(
+                    f"{PLACED_BY} {_shown(frame.placed_by)!r} does not stand in the model; expected a frame in it."
+                )
+            seen.add(at)
+            inside = self._own_pose(at) @ inside
+            at = self._resolved(self._frames[at].base, element)
+        return frame.pose @ inside.inverse()
 
     def link(self, name: str, asked: XmlElement) -> str:
         """The link that a frame moves with; "world" for what stands still."""
@@ -123,6 +149,8 @@ class Frames:
                 canonical = frame.element.get("canonical_link")
                 first = self._first.get(inner) or self._first_below.get(inner, "")
                 found = inner + canonical if canonical else first
+                if not found:
+                    raise asked.error(f"frame {_shown(name)!r} moves with a model without links; expected one link.")
                 at = self._resolved(found, asked)
             else:
                 at = self._resolved(frame.attached, frame.element)
@@ -130,11 +158,18 @@ class Frames:
         return at
 
     def _resolved(self, name: str, asked: XmlElement) -> str:
+        if self.only and name.startswith(self.only):
+            name = name.removeprefix(self.only)
         name = self._alias.get(name, name)
         if name != WORLD and name not in self._frames:
-            raise asked.error(f"<{asked.tag}> names {name!r}, which is no link or frame. {nearest(name, self._frames)}")
+            hint = nearest(_shown(name), [_shown(known) for known in (*self._frames, *self._alias)])
+            raise asked.error(f"<{asked.tag}> names {_shown(name)!r}, which is no link or frame. {hint}")
         return name
 
 
 def _circle(trail: Iterable[str], at: str) -> str:
-    return " -> ".join([*list(trail)[:8], at])
+    return " -> ".join(_shown(name) for name in [*list(trail)[:8], at])
+
+
+def _shown(name: str) -> str:
+    return name.removeprefix(IN_WORLD)

@@ -41,7 +41,7 @@ class _SdfWriter(XmlWriter):
 
     def text(self) -> str:
         mechanism = self.mechanism
-        self._name_joints()
+        self._name_pieces()
         carried = {j.child: j for j in mechanism.joints}
         self.between: list[str] = []  # massless links
         joints: list[str] = []
@@ -74,14 +74,21 @@ class _SdfWriter(XmlWriter):
             "",
         ])  # fmt: skip
 
-    def _name_joints(self) -> None:
-        """Links and joints must not share names."""
-        taken = self.links | self.joints
-        self.titles = {j: j if j not in self.links else self.free(f"{j}_joint", taken) for j in self.joints}
-        self.joints = set(self.titles.values()) | self.links
-        for name, title in sorted(self.titles.items()):
-            if name != title:
-                self.lost.append(f"name of joint {name}, which a link has too: it is called {title}")
+    def _name_pieces(self) -> None:
+        """In SDF the links, joints and frames of a model have different names, whatever they are."""
+        self.taken = set(self.links)
+        pieces = (("joint", self.mechanism.joints), ("cut", self.mechanism.cuts))
+        titles = {what: {p.name: self._title(p.name, what) for p in of} for what, of in pieces}
+        self.titles, self.cut_titles = titles["joint"], titles["cut"]
+        for what, names in titles.items():
+            for name, title in names.items():
+                if name != title:
+                    self.lost.append(f"name of {what} {name}, which something else has too: it is called {title}")
+        frames = [(b.name, name) for b in self.mechanism.bodies for name in b.frames]
+        self.frame_titles = {(body, name): self.free(f"{body}.{name}", self.taken) for body, name in frames}
+
+    def _title(self, name: str, what: str) -> str:
+        return self.free(name if name not in self.taken else f"{name}_{what}", self.taken)
 
     # -- links
 
@@ -106,7 +113,7 @@ class _SdfWriter(XmlWriter):
         self.lines.append("</link>")
         for name, frame in body.frames.items():
             pose = self.pose(frame, f"frame {name!r} of {owner}")
-            label = self.name(f"{body.name}.{name}")
+            label = self.name(self.frame_titles[body.name, name])
             self.lines.append(f"<frame name={label} attached_to={self.name(body.name)}>{_pose(pose)}</frame>")
 
     def _child_pose(self, joint: Joint) -> Pose:
@@ -141,7 +148,7 @@ class _SdfWriter(XmlWriter):
     # -- joints
 
     def _joint(self, joint: Joint) -> list[str]:
-        self.refuse_elastic(joint)
+        self.refuse_joint(joint)
         owner = f"joint {joint.name!r}"
         motions = () if joint.mode == "locked" else KINDS[joint.kind].motions(joint)
         if not motions:
@@ -161,11 +168,11 @@ class _SdfWriter(XmlWriter):
         for k, (motion, letter) in enumerate(motions):
             if motion not in TYPES:
                 raise ModelError(f"{owner} has a {motion.name} motion, which SDF has not; expected hinges and slides.")
-            child = joint.child if k == len(motions) - 1 else self.free(f"{joint.name}_{k + 1}", self.links)
+            child = joint.child if k == len(motions) - 1 else self.free(f"{joint.name}_{k + 1}", self.taken)
             if child != joint.child:
                 relative = "" if joint.parent == WORLD else f" relative_to={self.name(joint.parent)}"
                 self.between.append(f"<link name={self.name(child)}>{_pose(place, relative)}{_NOTHING}</link>")
-            name = self.titles[joint.name] if k == 0 else self.free(f"{joint.name}_{k + 1}", self.joints)
+            name = self.titles[joint.name] if k == 0 else self.free(f"{joint.name}_{k + 1}", self.taken)
             inner = self._axis(joint, self.axis(joint, letter)) if motion.axial else []
             if motion is BALL and self.laws(joint):
                 self.lost += [f"{law} of joint {joint.name}" for law in self.laws(joint)]
@@ -218,7 +225,7 @@ class _SdfWriter(XmlWriter):
 
     def _cut(self, cut: Cut) -> None:
         """A joint between two frames that coincide when the loop is closed."""
-        ends = [body if not frame else f"{body}.{frame}" for body, frame in (cut.first, cut.second)]
+        ends = [body if not frame else self.frame_titles[body, frame] for body, frame in (cut.first, cut.second)]
         if cut.kind not in CUTS or cut.switched or cut.second[0] == WORLD:
             self.lost.append(f"cut {cut.name}")
             return
@@ -226,7 +233,7 @@ class _SdfWriter(XmlWriter):
         inner = (
             ["<axis>", f"  <xyz>{vector(AXES[cut.axis])}</xyz>", "</axis>"] if kind in ("revolute", "prismatic") else []
         )
-        self.lines += self._sdf_joint(cut.name, kind, ends[0], ends[1], inner)
+        self.lines += self._sdf_joint(self.cut_titles[cut.name], kind, ends[0], ends[1], inner)
 
 
 _NOTHING = (

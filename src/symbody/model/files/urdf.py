@@ -17,7 +17,7 @@ from symbody.basics.errors import SHOWN, ModelError, nearest, wrong_argument
 from symbody.model.build.builder import Builder
 from symbody.model.files.file_values import FileValues, tensor_of, turned
 from symbody.model.files.urdf_shapes import MeshFinder, pose_of, read_materials, read_shapes
-from symbody.model.files.xml_file import XmlElement, expand_xacro, read_xml
+from symbody.model.files.xml_file import XmlElement, expand_xacro, parse_bound, read_xml
 from symbody.model.record.mechanism import WORLD, Limits, Mechanism
 from symbody.model.record.pose import IDENTITY, Pose, from_z
 from symbody.model.record.snapping import SNAP, listed
@@ -285,11 +285,16 @@ class _UrdfReader:
 
     def _limits(self, name: str, element: XmlElement, written: str) -> Limits | None:
         limit = element.find("limit")
-        if limit is None or written in ("fixed", "floating"):
+        if limit is None or written in ("fixed", "floating", "planar"):
+            if limit is not None and written != "fixed":
+                self.builder.note(
+                    f"{limit.origin}: limits of {written} joint {name!r} were left out, one pair for metres and radians"
+                )
             return None
 
         def bound(attribute: str) -> float | None:
-            return limit.number(attribute) if attribute in limit.attributes else None
+            text = limit.attributes.get(attribute)
+            return None if text is None else parse_bound(limit, f"{attribute}=", text)
 
         lower, upper = bound("lower"), bound("upper")
         if written == "continuous":

@@ -118,7 +118,7 @@ class _UrdfWriter(XmlWriter):
 
     def _joint(self, joint: Joint) -> None:
         owner = f"joint {joint.name!r}"
-        self.refuse_elastic(joint)
+        self.refuse_joint(joint)
         pose = self.pose(joint.placement, owner)
         if joint.mode == "locked":
             self._urdf_joint(joint.name, "fixed", joint.parent, joint.child, self.locked(joint, pose))

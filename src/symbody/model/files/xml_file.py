@@ -130,6 +130,16 @@ def parse_numbers(element: XmlElement, what: str, text: str, counts: tuple[int, 
     return out
 
 
+def parse_bound(element: XmlElement, what: str, text: str) -> float | None:
+    """A number that limits something; None for inf and what is as large, by which writers say that there is none."""
+    word = text.strip().lower()
+    if word.lstrip("+-") in ("inf", "infinity"):
+        return None
+    if _NUMBER.fullmatch(word) and abs(float(word)) > LARGEST:
+        return None
+    return parse_numbers(element, what, text, (1,))[0]
+
+
 def _short(text: str) -> str:
     text = " ".join(text.split())
     return text if len(text) <= 60 else text[:57] + "..."

@@ -104,10 +104,15 @@ class XmlWriter:
         owner = f"joint {joint.name!r}"
         return joint.mimic.joint, self.number(joint.mimic.ratio, owner), self.number(joint.mimic.offset, owner)
 
-    def refuse_elastic(self, joint: Joint) -> None:
+    def refuse_joint(self, joint: Joint) -> None:
         if joint.elastic is not None:
             raise ModelError(
                 f"joint {joint.name!r} is elastic; {self.format} has no such joint. Replace it by a rigid one."
+            )
+        if joint.mimic is not None and joint.kind == "ball" and joint.mode != "locked":
+            raise ModelError(
+                f"ball joint {joint.name!r} follows another one, which {self.format} has no words for; expected one "
+                "with its own coordinates."
             )
 
     # -- texts

@@ -48,7 +48,7 @@ def check_couplings(mechanism: Mechanism) -> None:
         return
     q, qd = coordinate_names(mechanism)
     for joint in mechanism.joints:
-        if joint.mimic is not None:
+        if joint.mimic is not None and joint.kind != "ball":
             q[f"q.{joint.name}"] = qd[f"qd.{joint.name}"] = -1
     for coupling in mechanism.couplings:
         _check(coupling, mechanism.name, q, qd)

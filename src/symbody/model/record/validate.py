@@ -22,7 +22,7 @@ from symbody.model.record.couplings import check_couplings
 from symbody.model.record.elementary_motions import MOTIONS
 from symbody.model.record.force_kinds import check_force
 from symbody.model.record.joint_value import check_value
-from symbody.model.record.joints import KINDS
+from symbody.model.record.joints import KINDS, coordinate_names
 from symbody.model.record.mechanism import (
     WORLD,
     Body,
@@ -37,7 +37,7 @@ from symbody.model.record.mechanism import (
 from symbody.model.record.motion_check import check_motion
 from symbody.model.record.numbers import numbers_of, value_of
 from symbody.model.record.origin import fault, is_name, place, shown
-from symbody.symbolic.expr.arrays import is_zero
+from symbody.symbolic.expr.arrays import is_one, is_zero
 from symbody.symbolic.expr.node import Node
 from symbody.symbolic.expr.walk import free_symbols
 
@@ -360,10 +360,17 @@ def _joint(joint: Joint) -> None:
     motions = KINDS[joint.kind].motions(joint)
     single = len(motions) == 1 and motions[0][0].axial
     for what in ("mimic", "rotor", "elastic"):
-        if getattr(joint, what) is not None and not single:
+        copy = what == "mimic" and joint.kind == "ball"
+        if getattr(joint, what) is not None and not (single or copy):
             raise fault(
                 place(at, what), f"{owner} of kind {joint.kind!r} has {what}; expected a joint with one motion."
             )
+    if motions and not single and any(x is not None for x in vars(joint.limits).values()):
+        raise fault(
+            place(at, "limits"),
+            f"{owner} of kind {joint.kind!r} has limits, one pair for {', '.join(coordinate_names(joint))}; expected a "
+            "joint with one coordinate. Write it as such joints in turn, each with limits of its own.",
+        )
 
 
 def _joint_numbers(joint: Joint) -> None:
@@ -417,8 +424,21 @@ def _mimic(joint: Joint, mechanism: Mechanism) -> None:
         raise fault(at, f"{owner} mimics {path[1]!r}, which mimics {path[2]!r} in turn; expected {path[-1]!r}.")
     if joint.elastic is not None:
         raise fault(at, f"{owner} mimics {other.name!r} and is elastic; expected one of them.")
-    if not has_coordinates(other) or KINDS[other.kind].nv(other) != 1:
+    if joint.kind == "ball":
+        _copied(joint, other, owner, at)
+    elif not has_coordinates(other) or KINDS[other.kind].nv(other) != 1:
         raise fault(at, f"{owner} mimics {other.name!r}, which has not one coordinate of its own; choose another.")
+
+
+def _copied(joint: Joint, other: Joint, owner: str, at: str) -> None:
+    """A ball joint turns as another one does, and has no laws of its own."""
+    assert joint.mimic is not None
+    if not has_coordinates(other) or other.kind != "ball":
+        raise fault(at, f"{owner} of kind 'ball' mimics {other.name!r}; expected a ball joint with own coordinates.")
+    if not is_one(joint.mimic.ratio) or not is_zero(joint.mimic.offset):
+        raise fault(at, f"{owner} of kind 'ball' has a ratio or an offset; expected 1 and 0: it turns as its leader.")
+    if _laws(joint):
+        raise fault(at, f"{owner} of kind 'ball' follows and has {next(iter(_laws(joint)))}; expected its leader's.")
 
 
 # -- cuts, forces, sensors

@@ -74,6 +74,8 @@ class PoseNumbers:
             q = own[joint.name, "joint"]
             return np.array([q[0] + q[1]]) if joint.elastic is not None else q
         if joint.mimic is not None and (joint.mimic.joint, "joint") in own:
+            if joint.kind == "ball":
+                return own[joint.mimic.joint, "joint"]
             ratio, offset = self.of([joint.mimic.ratio, joint.mimic.offset])
             return np.array([ratio * own[joint.mimic.joint, "joint"][0] + offset])
         neutral = [x for motion, _ in KINDS[joint.kind].motions(joint) for x in motion.neutral]
