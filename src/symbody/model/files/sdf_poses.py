@@ -110,11 +110,11 @@ class Frames:
             trail[at] = None
             at = self._resolved(self._frames[at].base, self._frames[at].element)
         for frame in reversed(trail):
-            self._poses[frame] = self._poses[at] @ self._own_pose(frame)
+            self._poses[frame] = self._poses[at] @ self._pose_of(frame)
             at = frame
         return self._poses[at]
 
-    def _own_pose(self, name: str) -> Pose:
+    def _pose_of(self, name: str) -> Pose:
         """In the frame that its pose is relative to."""
         frame = self._frames[name]
         if not frame.placed_by:
@@ -128,7 +128,7 @@ class Frames:
                     f"{PLACED_BY} {_shown(frame.placed_by)!r} does not stand in the model; expected a frame in it."
                 )
             seen.add(at)
-            inside = self._own_pose(at) @ inside
+            inside = self._pose_of(at) @ inside
             at = self._resolved(self._frames[at].base, element)
         return frame.pose @ inside.inverse()
 
