@@ -71,7 +71,7 @@ def test_the_choice_is_the_same_with_an_empty_a_full_and_a_foreign_folder(tmp_pa
 def test_the_choice_is_the_same_in_another_process(folder, seed):
     script = (
         "import json, sys; sys.path[:0] = json.loads(sys.argv[1])\n"
-        "from verbs.test_budget import arm, smallest, fingerprint\n"
+        "from mechanics.verbs.test_budget import arm, smallest, fingerprint\n"
         "found = smallest(arm(), 'forward', preset='standard')\n"
         "print(json.dumps([found.choice.as_dict(), fingerprint(found.system)]))"
     )
