@@ -40,7 +40,7 @@ def state(model, seed=3):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_joint_moves_and_loads_as_in_pinocchio(kind):
-    oracle = pytest.importorskip("pinocchio") and __import__("pinocchio_oracle")
+    oracle = pytest.importorskip("pinocchio") and pytest.importorskip("helpers.pinocchio_oracle")
     mech = chain(kind)
     model, peer = NumericModel(mech), oracle.Peer(mech)
     q, qd, qdd = state(model)

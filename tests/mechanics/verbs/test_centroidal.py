@@ -14,7 +14,7 @@ from symbody.model.record.coordinates import retract
 
 @pytest.mark.parametrize("seed", range(4))
 def test_both_are_those_of_pinocchio(seed):
-    oracle = pytest.importorskip("pinocchio") and __import__("pinocchio_oracle")
+    oracle = pytest.importorskip("pinocchio") and pytest.importorskip("helpers.pinocchio_oracle")
     pin = oracle.pin
     mech = random_tree(seed + 60, 6, couplings=False, plain=True)
     q, qd, qdd = random_state(mech, seed)

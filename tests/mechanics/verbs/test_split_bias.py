@@ -26,7 +26,7 @@ def kernel(system):
 @pytest.mark.parametrize("name", ["ur5", "panda", "puma560", "stanford_arm", "satellite_arm", "human"])
 def test_matrix_and_weight_are_those_of_pinocchio(name):
     """Of models whose joints stand in depth-first order, which Pinocchio's matrix asks for."""
-    oracle = pytest.importorskip("pinocchio") and __import__("pinocchio_oracle")
+    oracle = pytest.importorskip("pinocchio") and pytest.importorskip("helpers.pinocchio_oracle")
     mech = sb.load(name)
     q, qd, _ = random_state(mech, 1)
     peer, pin = oracle.Peer(mech), oracle.pin
