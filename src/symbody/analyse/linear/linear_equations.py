@@ -19,7 +19,7 @@ from symbody.expr.walk import free_symbols
 from symbody.formalisms.kinematics import kinematic_map
 from symbody.formalisms.solve_accelerations import driven_velocities
 from symbody.formalisms.tree import Tree
-from symbody.model.record.coordinates import velocity_labels
+from symbody.model.record.coordinates import transport, velocity_labels
 from symbody.model.record.mechanism import Mechanism
 from symbody.system.names import identifier
 from symbody.system.system import System, node_array
@@ -183,10 +183,10 @@ def _constraint_nodes(tree: Tree, rows: Sequence[Row], lam: Array) -> dict[str, 
     }
 
 
-def with_state_space(equations: Equations) -> System:
-    """The System of the matrices, with K, U and the state space A, B_ss, C, D added symbolically (T is left out).
+def with_state_space(mech: Mechanism, equations: Equations) -> System:
+    """The System of the matrices, with K, U and the state space A, B_ss, C, D added symbolically.
 
-    T is zero where q has no quaternions; a model with quaternions is meant at rest. Driven joints are held.
+    Driven joints are held.
     """
     system = equations.system
     graph, out = system.graph, dict(system.outputs)
@@ -201,7 +201,8 @@ def with_state_space(equations: Equations) -> System:
     accelerations, by_input = solved[:, : 2 * nf + nz], solved[:, 2 * nf + nz :]
     one = node_array(np.eye(nf, dtype=int).tolist(), graph).reshape(nf, nf)
     none = np.full((nf, nf + nz + nu), graph.zero, dtype=object)
-    first = np.hstack([none[:, :nf], one, none[:, :nz]])
+    turning = node_array(transport(mech, system.inputs["qd"])[ff], graph).reshape(nf, nf)
+    first = np.hstack([turning, one, none[:, :nz]])
     last = np.hstack([m["Zq"][:, f], m["Zv"][:, f], m["Zz"]])
     through = m["Ca"][:, f]
     made = {

@@ -140,12 +140,17 @@ class Linearizer:
         self._constraints: Constraints | None = None
 
     def symbolic(self) -> System:
-        """M, B, K1, K2, K, U1, U2, U and A, B_ss, C, D (increments of q by tangents, at rest) as a System."""
+        """M, B, K1, K2, K, U1, U2, U and A, B_ss, C, D (increments of q by tangents) as a System."""
         if self.equations.rows:
             raise ModelError(
                 f"{self.mech.name} has closed loops, whose reduction is numeric; ask for loops='open', or for numbers."
             )
-        return optimize_system(with_state_space(self.equations), "standard")
+        if self.driven != "held" and self.equations.driven:
+            raise ModelError(
+                f"symbolic matrices of {self.mech.name} hold its driven joints; driven={self.driven!r} is not offered. "
+                "Ask for numbers, or leave driven out."
+            )
+        return optimize_system(with_state_space(self.mech, self.equations), "standard")
 
     def at(
         self,
