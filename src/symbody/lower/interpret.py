@@ -16,8 +16,9 @@ import numpy as np
 
 from symbody.errors import ExpressionError, SolveError
 from symbody.expr.evaluate import holds
+from symbody.expr.external import call_external
 from symbody.expr.node import REACH
-from symbody.lower.functions import call_external, operation, table_value
+from symbody.lower.functions import operation, table_value
 from symbody.lower.program import Program, SolveBlock, operands, say_unsolved
 from symbody.system.ports import Port, Values, gather, gather_parameters, loop_of, loop_shape
 
