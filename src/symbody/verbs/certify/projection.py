@@ -12,7 +12,7 @@ from symbody.reference.bodies import Model, coordinates
 from symbody.reference.dynamics import Motion
 from symbody.system.system import System
 from symbody.verbs.certify.certificate import Check, backward, worst
-from symbody.verbs.certify.closed_states import ClosedStates
+from symbody.verbs.certify.closed_states import CLOSED, ClosedStates
 
 DYNAMIC = 1e-9  # backward error of velocities
 OFF = 1e-4  # rad, m and their rates: how far states are moved off the loops
@@ -38,8 +38,8 @@ def projection_checks(system: System, point: ClosedStates, refused: list[str], *
         yield Check("the projection converges at some state", 1.0, 0.0)
         return
     q, qd, speed = np.asarray(found.q)[good], np.asarray(found.qd)[good], speed[good]
-    gap = np.abs(point.closures.gap(q, point.t)).max(initial=0.0)
-    yield Check("projected positions are closed (m, rad)", float(gap), point.closed)
+    gap = point.opening(point.closures.gap(q, point.t))
+    yield Check("projected positions are closed (m, rad)", gap, CLOSED)
     near = worst(np.abs(q - point.q[good]))
     yield Check("projected positions are near those they were moved from (m, rad)", near, 100 * OFF)
     rate = point.closures.rows(Motion(model, q, qd, t=point.t)).hd
