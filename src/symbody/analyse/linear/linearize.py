@@ -29,6 +29,7 @@ from symbody.errors import ModelError, SolveError, SymbodyError, argument, recor
 from symbody.loops.partition.singular import say_singular, say_unsolved
 from symbody.lower.optimize import optimize_system
 from symbody.model.record.coordinates import retract, transport
+from symbody.model.record.followers import following
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
@@ -96,6 +97,8 @@ def linearize(
     """
     record_argument("linearize", mech, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
     inputs, loops = _switched(mech, inputs, loops)
+    if vary:  # what follows a parameter changes with it
+        mech = following(mech, {*vary, *(parameters or {})})
     model = Linearizer(mech, outputs, vary, driven, loops, independent)
     return model.symbolic() if symbolic else model.at(q0, qd0, qdd0, inputs, parameters, states)
 
@@ -163,11 +166,11 @@ class Linearizer:
     ) -> Linear:
         """The Linear at one operating point; arguments as in `linearize`."""
         mech, eq = self.mech, self.equations
-        q0, qd0 = named_state(mech, q0, "q"), named_state(mech, qd0, "qd")
+        q0, qd0 = (named_state(mech, given, n, parameters) for n, given in (("q", q0), ("qd", qd0)))
         values = self._parameters(parameters)
         given = dict(inputs or {})
         t = float(given.pop("t", 0.0))
-        prescribed = driven_motion(mech, t, parameters or {})
+        prescribed = driven_motion(mech, t, values)
         q = coordinates(mech, q0, prescribed[0])
         qd = velocities(mech, "qd0", qd0, prescribed[1])
         tau, given = self._efforts(given)

@@ -28,12 +28,14 @@ from symbody.model.record.typed_values import shared_unit
 from symbody.system.names import place_of
 
 
-def coordinates(mech: Mechanism, given: Any, default: np.ndarray | None = None) -> np.ndarray:
+def coordinates(
+    mech: Mechanism, given: Any, default: np.ndarray | None = None, parameters: Mapping[str, Any] | None = None
+) -> np.ndarray:
     """(nq,) from an array, {joint: number or numbers}, a keyframe, or the default: zero and unit quaternions.
 
-    Quaternions are scaled to unit length.
+    Quaternions are scaled to unit length. parameters: numbers in place of their defaults, for keyframes
     """
-    start, given = neutral(mech) if default is None else default, named_state(mech, given, "q")
+    start, given = neutral(mech) if default is None else default, named_state(mech, given, "q", parameters)
     spans = {p.owner: slice(p.iq, p.iq + p.nq) for p in mech.slots}
     q = vector("q0", given, start, spans, coordinate_labels(mech), mech.name, coordinate_units(mech))
     for part in parts(mech):
@@ -42,11 +44,13 @@ def coordinates(mech: Mechanism, given: Any, default: np.ndarray | None = None) 
     return checked(mech, q)
 
 
-def velocities(mech: Mechanism, name: str, given: Any, default: np.ndarray) -> np.ndarray:
+def velocities(
+    mech: Mechanism, name: str, given: Any, default: np.ndarray, parameters: Mapping[str, Any] | None = None
+) -> np.ndarray:
     """(nv,) likewise, for qd0, qdd0 and tau."""
     spans = {p.owner: slice(p.iv, p.iv + p.nv) for p in mech.slots}
     units = velocity_units(mech) if name == "qd0" else ()
-    given = named_state(mech, given, "qd") if name == "qd0" else given
+    given = named_state(mech, given, "qd", parameters) if name == "qd0" else given
     return vector(name, given, default, spans, velocity_labels(mech), mech.name, units)
 
 

@@ -23,6 +23,7 @@ from symbody.analyse.steady.steady_solver import (
 from symbody.arguments import declared
 from symbody.errors import DefinitionError, ModelError, ShapeError, array_argument
 from symbody.model.record.coordinates import coordinates_by_velocity
+from symbody.model.record.followers import following
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 
@@ -112,9 +113,11 @@ def trim(
     accelerations = {n: v for n, v in wanted.items() if n.partition(".")[0] == "qdd" and n.partition(".")[2]}
     outputs = {n: v for n, v in wanted.items() if n not in accelerations}
     vary = [n for n in guesses if n in mech.parameters]
+    if vary:  # what follows a parameter changes with it
+        mech = following(mech, {*vary, *(parameters or {})})
     texts = {n: n[:-2] if _is_component(n) else n for n in outputs}
     balance = Balance(mech, parameters, list(dict.fromkeys(texts.values())), vary, loops)
-    q0, qd0 = named_state(mech, q0, "q"), named_state(mech, qd0, "qd")
+    q0, qd0 = (named_state(mech, at, n, parameters) for n, at in (("q", q0), ("qd", qd0)))
     state = balance.state(q0, qd0, qdd0, inputs, states)
     columns: dict[int, str] = {}
     for name, guess in guesses.items():

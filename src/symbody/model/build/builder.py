@@ -16,6 +16,7 @@ from symbody.arguments import declared
 from symbody.errors import ModelError
 from symbody.expr.graph import Graph
 from symbody.expr.node import Node
+from symbody.expr.walk import free_symbols
 from symbody.library.force_elements import FORCE_ELEMENTS
 from symbody.model.build import piece_forms as pieces
 from symbody.model.build.piece_forms import identifier, is_auto
@@ -62,6 +63,7 @@ class Builder:
         self.graph = Graph(self.name)
         self.time = self.graph.symbol("t", "time", unit="s")
         self.names: dict[str, Node] = {}  # parameters and definitions
+        self._followers: dict[str, Node] = {}  # parameters whose default is an expression of others
         self.notes: list[str] = []
         self._checked = Checked()
         self._bodies: dict[str, Body] = {}
@@ -88,7 +90,10 @@ class Builder:
         except ModelError as error:
             raise fault(origin, str(error)) from None
         if default is not None:
-            value = number_of(self.number(default, origin=origin, what=f"default of parameter {name!r}", unit=unit))
+            node = self.number(default, origin=origin, what=f"default of parameter {name!r}", unit=unit)
+            value = number_of(node)
+            if free_symbols([node]):
+                self._followers[name] = node
             if value is None or not math.isfinite(value):
                 raise fault(origin, f"parameter {name!r} has default {shown(default)}; expected a finite number.")
             if nonzero and value == 0:
@@ -388,6 +393,7 @@ class Builder:
         """A named state: joint -> number, or numbers where it has several, in the units of the coordinates."""
         self._check_name("keyframe", name, self._keyframes, origin)
         made: list[dict[str, tuple[float, ...]]] = []
+        laws: dict[str, tuple[Node, ...]] = {}
         for key, given in (("q", q or {}), ("qd", qd or {})):
             at = place(origin, key)
             if not isinstance(given, Mapping):
@@ -395,7 +401,12 @@ class Builder:
             rows = {j: v if isinstance(v, (list, tuple, np.ndarray)) else (v,) for j, v in given.items()}
             what = f"{key} in keyframe {name!r}"
             made.append({j: tuple(self._float(x, f"{what} of {j!r}", at) for x in row) for j, row in rows.items()})
-        self._keyframes[name] = Keyframe(name, made[0], made[1], origin)
+            for j, row in rows.items():
+                if any(isinstance(x, (str, Node)) for x in row):
+                    nodes = tuple(self.number(x, origin=at, what=f"{what} of {j!r}") for x in row)
+                    if free_symbols(nodes):
+                        laws[f"{key}.{j}"] = nodes
+        self._keyframes[name] = Keyframe(name, made[0], made[1], origin, laws)
         return self
 
     def _float(self, value: Any, what: str, origin: str) -> float:
@@ -430,10 +441,19 @@ class Builder:
             self.source,
             tuple(self._keyframes.values()),
         )
-        valid = validate(mechanism)
+        valid = validate(self._with_followers(mechanism))
         for keyframe in valid.keyframes:
             check_keyframe(keyframe, valid)
         return valid
+
+    def _with_followers(self, mechanism: Mechanism) -> Mechanism:
+        """With the expressions of the parameters that it has, and of those that they read."""
+        used, found = set(mechanism.parameters), dict[str, Node]()
+        for name, node in reversed(self._followers.items()):
+            if name in used:
+                found[name] = node
+                used |= {s.data.name for s in free_symbols([node])}
+        return replace(mechanism, followers=dict(reversed(found.items()))) if found else mechanism
 
     def _led(self) -> tuple[Joint, ...]:
         """The joints; one that follows a follower follows the joint that leads them all instead."""
