@@ -19,6 +19,7 @@ from symbody.model.record.coordinates import (
     neutral,
     parts,
     velocity_labels,
+    velocity_owners,
     velocity_units,
 )
 from symbody.model.record.keyframes import named_state
@@ -85,14 +86,16 @@ def named_joints(mech: Mechanism, given: Any) -> list[Slot]:
     """Joints for which a mapping has values, of all or of some components; none of other ways to give them."""
     if not isinstance(given, Mapping):
         return []
-    stems = {*given, *(str(key).rpartition(".")[0] for key in given)}
-    return [p for p in mech.slots if p.owner in stems]
+    owners = {p.owner for p in mech.slots}
+    named = {key if key in owners else str(key).rpartition(".")[0] for key in given}
+    return [p for p in mech.slots if p.owner in named]
 
 
 def named_velocities(mech: Mechanism, given: Any) -> np.ndarray:
     """(nv,) bool: components for which a mapping has values."""
     known = given if isinstance(given, Mapping) else {}
-    return np.array([n in known or n.rpartition(".")[0] in known for n in velocity_labels(mech)], dtype=bool)
+    named = zip(velocity_labels(mech), velocity_owners(mech), strict=True)
+    return np.array([label in known or owner in known for label, owner in named], dtype=bool)
 
 
 def driven_motion(mech: Mechanism, t: float, parameters: Mapping[str, Any]) -> tuple[np.ndarray, ...]:

@@ -22,7 +22,7 @@ from symbody.analyse.steady.steady_solver import (
 )
 from symbody.arguments import declared
 from symbody.errors import DefinitionError, ModelError, ShapeError, array_argument
-from symbody.model.record.coordinates import coordinates_by_velocity
+from symbody.model.record.coordinates import coordinates_by_velocity, velocity_owners
 from symbody.model.record.followers import following
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
@@ -245,7 +245,8 @@ def _dependent(balance: Balance, J: np.ndarray, kind: str, taken: Sequence[int],
     labels = balance.equations.labels
     last = {k - start for k in taken if start <= k < start + len(labels)}
     weight = np.array([1e-3 if k in last else 1.0 for k in range(len(labels))])
-    weight[[k for k, n in enumerate(labels) if n in fixed or n.rpartition(".")[0] in fixed]] = 1e-6
+    owners = velocity_owners(balance.mech)
+    weight[[k for k, n in enumerate(labels) if n in fixed or owners[k] in fixed]] = 1e-6
     weight[list(balance.equations.driven)] = 0.0
     _, r, pivots = qr(J * weight, mode="economic", pivoting=True)
     diagonal = np.abs(np.diag(r))

@@ -22,6 +22,7 @@ from symbody.model.build import piece_forms as pieces
 from symbody.model.build.piece_forms import identifier, is_auto
 from symbody.model.build.rotation_forms import axis_vector, rotation_matrix
 from symbody.model.record.couplings import COUPLING_KINDS, quote_coordinates
+from symbody.model.record.frame_names import known_end
 from symbody.model.record.joint_value import read_value
 from symbody.model.record.joints import KINDS
 from symbody.model.record.keyframes import check_keyframe
@@ -425,6 +426,7 @@ class Builder:
 
     def done(self) -> Mechanism:
         """The validated Mechanism, joints in an order in which parents come first."""
+        self._find_ends()
         gravity = self.vector(self.gravity, "gravity", "g", self._gravity_origin, "m/s^2")
         check_finite(gravity, "gravity", self._gravity_origin)
         mechanism = Mechanism(
@@ -445,6 +447,18 @@ class Builder:
         for keyframe in valid.keyframes:
             check_keyframe(keyframe, valid)
         return valid
+
+    def _find_ends(self) -> None:
+        """Ends of cuts, points of forces and places of sensors, now that all bodies are known: names may have dots."""
+        bodies = self._bodies
+        for n, c in self._cuts.items():
+            self._cuts[n] = replace(c, first=known_end(bodies, c.first), second=known_end(bodies, c.second))
+        for n, f in self._forces.items():
+            points = tuple(known_end(bodies, p) for p in f.points)
+            self._forces[n] = f if points == f.points else replace(f, points=points)
+        for n, s in self._sensors.items():
+            body, frame = known_end(bodies, (s.body, s.frame))
+            self._sensors[n] = replace(s, body=body, frame=frame)
 
     def _with_followers(self, mechanism: Mechanism) -> Mechanism:
         """With the expressions of the parameters that it has, and of those that they read."""
