@@ -128,3 +128,13 @@ def test_closed_mechanisms_and_certificates_follow():
     q = sb.assemble(mech, {"s": 0.1}, parameters={"n": 3.0}, fixed=["s"])
     np.testing.assert_allclose(q, [0.9, 0.1], atol=1e-12)
     assert sb.verify(mech, states=1, parameters={"n": 3.0}).passed
+
+
+def test_environments_follow(pair):
+    """One step of the same copies, with what follows given by hand."""
+    ends = []
+    for given in ({"a": 0.6}, {"l1": 1.2, "l2": 2.4, "m2": 7.2}):
+        env = sb.environment(pair, "q.two", {"q.two": 0.3}, step=0.05, actions=["one"], count=2, parameters=given)
+        env.reset()
+        ends.append(env.step(np.zeros((2, 1)))[0])
+    np.testing.assert_allclose(ends[0], ends[1], rtol=1e-12)

@@ -13,6 +13,7 @@ from symbody.derived.derived import derived_of
 from symbody.errors import FormatError, ModelError, SymbodyError, record_argument
 from symbody.expr.evaluate import evaluate
 from symbody.expr.walk import free_symbols
+from symbody.model.record.followers import completed
 from symbody.model.record.mechanism import Mechanism
 from symbody.report import sections as make
 from symbody.report.animation import MISSING, Animation, make_animation
@@ -62,6 +63,7 @@ def write_report(
     unknown = sorted(set(given) - set(mech.parameters))
     if unknown:
         raise ModelError(f"{mech.name} has no parameter {unknown[0]!r}.")
+    given = completed(mech, given)
     view = make_animation(mech, trajectory, given) if animation else None
     parts: list[Section] = []
     if animation:

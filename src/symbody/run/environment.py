@@ -36,6 +36,7 @@ from symbody.flow.sources import Assignment, Constant, find_input
 from symbody.integrate.native import march_of
 from symbody.march.methods import METHODS, RungeKutta, Splitting
 from symbody.march.run import Signals
+from symbody.model.record.followers import completed
 from symbody.model.record.mechanism import Mechanism
 from symbody.run.equations import open_flow
 from symbody.run.on_device import read_device
@@ -97,8 +98,12 @@ def environment(
     signals = InputSignals(connected, 0.0, step, None)
     columns = _columns(connected, places)
     names = [next(iter(o)) if isinstance(o, Mapping) else o for o in observe]
+    values = dict(parameters or {})
+    if isinstance(model, Mechanism):  # and what follows these, as far as the motion depends on it
+        known = model.parameters
+        values = {n: v for n, v in completed(model, values).items() if n in flow.parameters or n not in known}
     setting = Setting(connected.flow, signals, tuple(columns), bounds, step, substeps, limit, method, names,
-                      dict(parameters or {}))  # fmt: skip
+                      values)  # fmt: skip
     return Environment(setting, reset, count, where, precision, seed)
 
 
