@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.errors import ModelError, NameLookupError
+from symbody.errors import DefinitionError, ModelError, NameLookupError
 from symbody.system.names import identifier
 
 PLAIN = {"A": "alpha", "B": "beta", "C": "gamma", "j1": "one", "j2": "two", "j3": "three", "eye": "eye", "tip": "tip",
@@ -113,12 +113,23 @@ def test_a_force_on_a_frame_of_a_body_with_a_dot_is_certified():
 @pytest.mark.slow
 @pytest.mark.parametrize(
     "names",
-    [("q", "qd", "tau"), ("M", "c", "h"), ("u_motor", "x_motor", "strut_F"), ("x", "u", "y"), ("lam", "Y", "B"),
-     ("qdd", "q_dot", "t0"), ("J", "A", "C"), ("kinetic", "power", "multipliers"), ("v_q", "w_tau", "S")],
+    [("M", "c", "h"), ("x", "u", "y"), ("lam", "Y", "B"), ("J", "A", "C"), ("kinetic", "power", "multipliers"),
+     ("v_q", "w_tau", "S"), ("lambda", "int", "double"), ("p", "v", "R"), ("step", "dt", "E")],
 )  # fmt: skip
 def test_parameters_of_any_name_change_no_answer(names):
     p = dict(zip(PARAMETERS, names, strict=True))
     assert differing(model(PLAIN, p=p), PLAIN, model(PLAIN), False) == []
+
+
+@pytest.mark.parametrize("name", ["q", "qd", "qdd", "tau", "t", "qdd_driven"])
+def test_names_of_arguments_are_no_parameters(name):
+    with pytest.raises(ModelError, match="meaning of its own"):
+        model(PLAIN, p={**PARAMETERS, "k": name})
+
+
+def test_a_parameter_called_as_a_state_of_an_element_is_refused_by_name():
+    with pytest.raises(DefinitionError, match="'x_motor' is in both"):
+        sb.inverse_dynamics(model(PLAIN, p={**PARAMETERS, "k": "x_motor"}))
 
 
 def test_joints_whose_labels_are_the_same_are_refused():
