@@ -262,6 +262,55 @@ def test_symbolic_matrices_are_the_numeric_ones():
         np.testing.assert_allclose(getattr(found, name), getattr(numeric, name), atol=1e-9, err_msg=name)
 
 
+def test_symbolic_poles_of_a_spinning_top_are_those_of_eulers_and_poissons_equations():
+    """w' = J^-1 (J w x w + r x m g), g' = g x w in body axes: the poles of a top about its upright spin."""
+    mass, r, J = 1.0, np.array([0, 0, 0.3]), np.diag([0.3 + 0.09, 0.4 + 0.09, 0.5])
+    spin = np.array([0, 0, 10.0])
+
+    def rate(x):
+        w, g = x[:3], x[3:]
+        return np.concatenate([np.linalg.solve(J, np.cross(J @ w, w) + np.cross(r, mass * g)), np.cross(g, w)])
+
+    x0 = np.concatenate([spin, [0, 0, -9.81]])
+    slopes = np.array([rate(x0 + 1j * STEP * e).imag / STEP for e in np.eye(6)]).T
+    top = sb.Mechanism.builder("top").body("b", mass=1, com=r, inertia=[0.3, 0.4, 0.5])
+    system = linearize(top.joint("j", "ball", "world", "b").done(), symbolic=True)
+    made = system.compile("python")(
+        **{n: {"q": [1, 0, 0, 0], "qd": spin, "qdd": np.zeros(3), "tau": np.zeros(3)}[n] for n in system.inputs}
+    )
+    found, expected = (np.sort_complex(np.linalg.eigvals(a).round(6)) for a in (made.A, slopes))
+    np.testing.assert_allclose(found, expected, atol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["satellite_arm", "three_kinds"])
+def test_symbolic_matrices_of_moving_quaternions_are_the_numeric_ones(name):
+    """The numeric ones are compared with integrated neighbours of a motion above."""
+    mech = sb.load(name) if name == "satellite_arm" else three_kinds()
+    q, qd, qdd = a_state(mech)
+    numeric = linearize(mech, q, qd, qdd)
+    assert np.abs(numeric.T).max() > 0.1
+    system = linearize(mech, symbolic=True)
+    given = {"q": q, "qd": qd, "qdd": qdd, "tau": np.zeros(mech.nv), "t": 0.0}
+    found = system.compile("python")(**{n: given[n] for n in system.inputs})
+    for matrix in ("A", "B_ss", "C", "D"):
+        wanted = getattr(numeric, matrix)
+        np.testing.assert_allclose(getattr(found, matrix), wanted, atol=1e-8 * max(1, np.abs(wanted).max()))
+
+
+def three_kinds():
+    """A free body that carries a ball joint and a driven slide."""
+    b = sb.Mechanism.builder("three_kinds")
+    for name in ("base", "head", "tip"):
+        b.body(name, mass=1.2, com=[0.1, -0.05, 0.2], inertia=[0.3, 0.4, 0.5])
+    b.joint("float", "free", "world", "base").joint("neck", "ball", "base", "head", position=[0.2, 0, 0.1])
+    return b.joint("rail", "prismatic", "head", "tip", axis="y", mode="driven", value=0.2).done()
+
+
+def test_symbolic_matrices_refuse_what_they_do_not_offer():
+    with pytest.raises(ModelError, match="hold its driven joints"):
+        linearize(three_kinds(), symbolic=True, driven="input")
+
+
 def names(mech):
     return [j.name for j in mech.joints]
 

@@ -22,6 +22,8 @@ from symbody.reference.jets import Array, Jet, apply, constant, cross_matrix, do
 from symbody.reference.joint_steps import owns_coordinates
 
 AXES = "xyz"
+# rows of cuts in m: the first ones
+LENGTHS = {"rod": 1, "ball": 3, "solid": 3, "revolute": 3, "prismatic": 2, "cylindrical": 2, "universal": 3}
 
 
 @dataclass(frozen=True, eq=False)
@@ -47,6 +49,15 @@ class Closures:
         """The name of the loop that each row of h belongs to."""
         found = [c.name for c in self.cuts for _ in range(_count(c))]
         return found + [c.name for c in self.positions]
+
+    @cached_property
+    def are_lengths(self) -> Array:
+        """(m,) bool: rows of h in m; the others are angles, or couplings of no declared unit."""
+        found: list[bool] = []
+        for c in self.cuts:
+            lengths = sum(r < 3 for r in c.rows) if c.kind == "rows" else LENGTHS[c.kind]
+            found += [k < lengths for k in range(_count(c))]
+        return np.array(found + [False] * len(self.positions), dtype=bool)
 
     def rows(self, motion: BodyMotion) -> ClosureRows:
         """Along a Motion, whose time runs."""

@@ -12,6 +12,7 @@ from symbody.basics.errors import ModelError
 from symbody.reference.jets import Array, Jet, compose, constant, where
 from symbody.symbolic.expr.external import External, Piecewise
 from symbody.symbolic.expr.function_row import FUNCTIONS
+from symbody.symbolic.expr.graph import Graph
 from symbody.symbolic.expr.node import ADD, ALIAS, CONST, EXTERN, MUL, POW, RESULT, SCALE, SYMBOL, TABLE, Node
 
 # name -> value, first and second derivative at x
@@ -162,22 +163,64 @@ def piecewise(polynomial: Piecewise, a: Jet) -> Jet:
 
 
 def external(record: External, args: list[Jet], like: Jet) -> list[Jet]:
-    """Results of a function from outside; their rates by central differences, which is all that one can have."""
-    call = caller(record)
-    shape = np.broadcast_shapes(*(np.shape(a.x1) for a in args), np.shape(like.x1))
-    flat = [np.broadcast_to(a.x, shape) for a in args]
-    rates = [np.broadcast_to(a.x1, shape) for a in args]
+    """Results of a function from outside, from its values and slopes by each argument.
 
-    def values(h: float) -> Array:
-        out = np.empty((record.results, *shape))
-        for i in np.ndindex(*shape):
-            out[(slice(None), *i)] = call([float(f[i] + h * r[i]) for f, r in zip(flat, rates, strict=True)])
-        return out
+    Slopes are those that the author gives where differences confirm them. Others are differences, whose own rates are
+    not known.
+    """
+    shape = np.broadcast_shapes(*(np.shape(a.x) for a in args))
+    at = [np.broadcast_to(a.x, shape) for a in args]
+    here, found = _values(record, at), _differences(record, at)
+    slopes = _given_slopes(record, args)
+    if slopes is not None:
+        told = np.array([[np.broadcast_to(s.x, shape) for s in row] for row in slopes]).reshape(found.shape)
+        small = 1e-5 * (np.abs(told) + np.abs(found)) + 1e-8 * (1 + np.abs(here[:, None]))
+        if not np.all(np.abs(told - found) <= small):
+            slopes = None
+    if slopes is None:
+        unknown = None if like.x2 is None else np.nan
+        slopes = [[Jet(s, np.full_like(s, np.nan), unknown) for s in row] for row in found]
+    out = []
+    for value, row in zip(here, slopes, strict=True):
+        first = sum((s.x * a.x1 for s, a in zip(row, args, strict=True)), 0 * like.x1)
+        second = None
+        if like.x2 is not None:
+            second = sum((s.x1 * a.x1 + s.x * a.x2 for s, a in zip(row, args, strict=True)), 0 * like.x2)
+        out.append(Jet(value, first, second))
+    return out
 
-    here, step = values(0.0), 1e-6
-    slope = (values(step) - values(-step)) / (2 * step)
-    zero = None if like.x2 is None else np.full(shape, np.nan)
-    return [Jet(here[k], slope[k], zero) for k in range(record.results)]
+
+def _values(record: External, at: list[Array]) -> Array:
+    """(results, ...) at arguments of one shape."""
+    call, shape = caller(record), np.shape(at[0]) if at else ()
+    out = np.empty((record.results, *shape))
+    for i in np.ndindex(*shape):
+        out[(slice(None), *i)] = call([float(a[i]) for a in at])
+    return out
+
+
+def _differences(record: External, at: list[Array]) -> Array:
+    """(results, arguments, ...) slopes by central differences."""
+    out = np.empty((record.results, len(at), *(np.shape(at[0]) if at else ())))
+    for k, a in enumerate(at):
+        step = 1e-6 * (1 + np.abs(a))
+        ends = [_values(record, [*at[:k], a + sign * step, *at[k + 1 :]]) for sign in (1, -1)]
+        out[:, k] = (ends[0] - ends[1]) / (2 * step)
+    return out
+
+
+def _given_slopes(record: External, args: list[Jet]) -> list[list[Jet]] | None:
+    """The author's slopes, one row a result, along the curves of the arguments."""
+    if record.derivative is None:
+        return None
+    graph = Graph()
+    symbols = [graph.symbol(f"x{k}", "input") for k in range(len(args))]
+    curves = {s.data.name: Jet(a.x, a.x1) for s, a in zip(symbols, args, strict=True)}
+    number = ParameterNumbers({})
+    rows = record.derivative(*symbols)
+    return [
+        [number.jet(x, curves) if isinstance(x, Node) else constant(float(x), args[0]) for x in row] for row in rows
+    ]
 
 
 def caller(record: External) -> Callable[[list[float]], list[float]]:

@@ -106,6 +106,19 @@ def test_emit_carries_the_certificate(call, tmp_path):
     assert "pendulum2: certified at 20 random states" in texts
 
 
+def test_emit_without_a_certificate_says_in_short_what_fails(call, tmp_path):
+    model = tmp_path / "empty.yaml"
+    model.write_text(
+        "symbody: 1\nname: empty\nbodies: {b: {}}\njoints: {j: {kind: revolute, parent: world, child: b}}\n"
+    )
+    result = call("emit", str(model), "--certify", "--out", str(tmp_path / "out"))
+    assert result.exit_code == 1
+    assert "empty is not certified. 2 of" in result.output
+    assert "M is positive definite (1.0e+00, allowed 0e+00)" in result.output
+    assert len(result.output) < 600
+    assert not (tmp_path / "out").exists()
+
+
 WRONG = [
     (["info", "pumma560"], 1, "puma560"),
     (["info", "missing.yaml"], 1, "missing.yaml"),

@@ -182,3 +182,63 @@ def test_samples_without_a_regressor_are_counted_and_large_ones_are_kept():
     q[[3, 9], 2] = np.nan
     with pytest.raises(DataError, match="no value at 2 of 50 samples, first at 3"):
         model.regressor(q, qd, qdd)
+
+
+# -- force elements that own states
+
+STATEFUL = {
+    "dahl": {"stiffness": 20, "level": 0.4},
+    "lugre": {"stiffness": 200, "damping": 1, "level": 0.3, "breakaway": 0.4, "speed": 0.01},
+    "stiction": {"stiffness": 200, "damping": 1, "level": 0.3, "breakaway": 0.4},
+    "maxwell": {"stiffness": 20, "damping": 3},
+    "joint": {"law": "actuator", "time_constant": 0.1},
+}
+
+
+def two_links(kind=None, **values):
+    b = sb.Mechanism.builder("two").body("arm", mass=1, com=[0.1, 0, -0.5], inertia=[0.1, 0.1, 0.1])
+    b.body("fore", mass=0.7, com=[0, 0.02, -0.3], inertia=[0.03, 0.02, 0.01])
+    b.joint("j", "revolute", "world", "arm", axis="y", viscous=0.1)
+    b.joint("k", "revolute", "arm", "fore", axis="y", position=[0, 0, -1])
+    return (b.force("f", kind, joint="j", **values) if kind else b).done()
+
+
+@pytest.mark.parametrize("kind", list(STATEFUL))
+def test_a_force_element_with_states_leaves_the_base_parameters_of_its_tree(kind):
+    mech, plain = two_links(kind, **STATEFUL[kind]), two_links()
+    base, expected = base_parameters(mech), base_parameters(plain)
+    assert base.exact == base.count
+    assert [str(g) for g in base.groups] == [str(g) for g in expected.groups]
+    with_laws = inverse_model(mech)
+    assert with_laws.base_names == inverse_model(plain).base_names
+
+
+@pytest.mark.parametrize("kind", ["lugre", "maxwell"])
+def test_a_robot_with_friction_that_has_states_is_identified_from_its_motion(kind):
+    """States follow from the measured motion: a simulated record gives the parameters that made it."""
+    from symbody.studies.identification import OLS, Series
+
+    mech = two_links(kind, **STATEFUL[kind])
+    tau = {"tau.j": "3*sin(5*t) + sin(2*t)", "tau.k": "cos(7*t)"}
+    run = sb.simulate(mech, 3.0, inputs=tau, tolerance=1e-9, sampling=1501)
+    efforts = np.column_stack([3 * np.sin(5 * run.t) + np.sin(2 * run.t), np.cos(7 * run.t)])
+    record = Series(run.t, {"q": run.q, "qd": run.qd, "qdd": run.qdd, "tau": efforts})
+    model = inverse_model(mech)
+    found = OLS().fit(model.equations(record, factor=1)).coef_
+    np.testing.assert_allclose(found, model.base_prior, atol=2e-3)
+
+
+def test_what_an_element_reads_besides_the_motion_comes_from_the_record_or_is_refused():
+    from symbody.studies.identification import Series
+
+    rng, t = np.random.default_rng(0), np.linspace(0, 1, 50)
+    motion = {n: rng.normal(size=(50, 2)) for n in ("q", "qd", "qdd", "tau")}
+    driven = two_links("joint", law="actuator", gain=2.0)
+    with pytest.raises(DataError, match="no signal 'u_f'"):
+        inverse_model(driven).measured(Series(t, motion))
+    u = rng.normal(size=50)
+    z = inverse_model(driven).measured(Series(t, {**motion, "u_f": u}))[1]
+    # the effort of the motor is known: it is taken off tau with the sign of inverse dynamics
+    np.testing.assert_allclose(z, motion["tau"] + np.column_stack([2.0 * u, 0 * u]), atol=1e-12)
+    with pytest.raises(DataError, match="switches by events"):
+        inverse_model(two_links("stiction", **STATEFUL["stiction"])).measured(Series(t, motion))

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import symbody as sb
 from helpers.programs import Builder, arcsine, nested_roots, pendulum, random_inputs, random_program, square_root
 from symbody.basics.errors import ExpressionError, NameLookupError, ShapeError, SolveError
 from symbody.codegen.kernel.interpreted import InterpretedKernel
@@ -117,6 +118,19 @@ def test_externals_that_take_one_number_only_are_called_lane_by_lane() -> None:
     only = External("gamma", 1, 1, function=lambda a: math.gamma(a) if a > 0 else 0.0)
     b.output("y", b.call(only, x), ())
     np.testing.assert_array_equal(interpret(b.program(), [np.array([1.0, -1.0, 5.0])])["y"], [1.0, 0.0, 24.0])
+
+
+def test_externals_that_take_one_real_number_are_evaluated_on_arrays_and_along_complex_steps() -> None:
+    only = External("sine", 1, 1, function=lambda a: math.sin(a) if a > -1e9 else 0.0)
+    x = sb.symbol("x")
+    at = np.array([[0.3, -1.2], [2.0, 5.0]])
+    node = sb.extern(only, x) * x
+    np.testing.assert_allclose(sb.evaluate([node], {x: at})[0], np.sin(at) * at, rtol=1e-15)
+    b = Builder()
+    b.output("y", b.call(only, b.input("x")[0]), ())
+    along = np.asarray(interpret(b.program(), [at.ravel() + 1e-30j])["y"])
+    np.testing.assert_allclose(along.imag / 1e-30, np.cos(at.ravel()), rtol=1e-10)
+    np.testing.assert_allclose(along.real, np.sin(at.ravel()), rtol=1e-15)
 
 
 finite = st.floats(allow_nan=False, allow_infinity=False)

@@ -59,7 +59,7 @@ def assemble_constraints(
 ) -> np.ndarray:
     """(nq,) closed coordinates near the guess q; arguments as in `sb.assemble`."""
     mechanism = found.tree.mechanism
-    guess, named = guessed(mechanism, q)
+    guess, named = guessed(mechanism, q, parameters)
     if named:
         options: dict[str, Any] = dict(tolerance=tolerance, seed=seed, starts=starts, time=time, loops=loops)
         return assemble_keeping(found, guess, [*fixed, *named], parameters, fixed, **options)[0]

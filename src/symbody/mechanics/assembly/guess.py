@@ -15,12 +15,12 @@ from symbody.model.record.typed_values import numbers as typed
 from symbody.model.record.typed_values import shared_unit
 
 
-def guessed(mechanism: Mechanism, q: Any) -> tuple[np.ndarray, list[str]]:
+def guessed(mechanism: Mechanism, q: Any, parameters: Mapping[str, Any] | None = None) -> tuple[np.ndarray, list[str]]:
     """((nq,) coordinates, joints that were named) of numbers, {joint: numbers}, {joint.2: number}, a keyframe or None.
 
-    What is not named is zero, or a unit quaternion.
+    What is not named is zero, or a unit quaternion. parameters: numbers in place of their defaults, for keyframes
     """
-    q = named_state(mechanism, q, "q")
+    q = named_state(mechanism, q, "q", parameters)
     if q is None:
         return neutral(mechanism), []
     if not isinstance(q, Mapping):

@@ -8,7 +8,7 @@ from symbody.basics.errors import NameLookupError, nearest
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.tree import Tree
 from symbody.mechanics.formalisms.vec3 import Mat, Vec
-from symbody.model.record.mechanism import WORLD
+from symbody.model.record.frame_names import frame_named
 from symbody.symbolic.expr.arrays import is_one, is_zero
 
 
@@ -24,7 +24,12 @@ class Frame:
 
 def frame(tree: Tree, name: str) -> Frame:
     """A frame by name: "world", a body, "body.frame", a sensor, or the name of a frame that only one body has."""
-    body, fixed = _owner(tree, name)
+    return frame_on(tree, *_owner(tree, name), name)
+
+
+def frame_on(tree: Tree, body: str, fixed: str = "", name: str = "") -> Frame:
+    """The frame `fixed` of a body, "" is its own; name: what it is called, body.frame by default."""
+    name = name or (f"{body}.{fixed}" if fixed else body)
     if (body, fixed) in tree.frame_links:
         return Frame(name, tree.frame_links[body, fixed], None, t3.ZERO)
     link, rotation, origin = tree.places[body]
@@ -43,9 +48,9 @@ def _owner(tree: Tree, name: str) -> tuple[str, str]:
     mechanism = tree.mechanism
     if name in tree.places:
         return name, ""
-    body, _, fixed = name.partition(".")
-    if body in tree.places and body != WORLD and fixed in mechanism.body(body).frames:
-        return body, fixed
+    end = frame_named(mechanism.body_of, name)
+    if end is not None:
+        return end
     for sensor in mechanism.sensors:
         if sensor.name == name:
             return sensor.body, sensor.frame

@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from symbody.basics.errors import NameLookupError, nearest
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frame_kinematics import FrameMotion, attached, frame_motions, link_motions
-from symbody.mechanics.formalisms.frames import Frame, common_ancestor, frame, path, product
+from symbody.mechanics.formalisms.frames import Frame, common_ancestor, frame_on, path, product
 from symbody.mechanics.formalisms.link_poses import poses
 from symbody.mechanics.formalisms.newton_euler import LinkMotion as LocalMotion
 from symbody.mechanics.formalisms.newton_euler import step
@@ -25,12 +25,10 @@ def frame_of(tree: Tree, point: tuple[str, str]) -> Frame:
     body, name = point
     if body not in tree.places:
         raise NameLookupError(f"{tree.mechanism.name} has no body {body!r}. {nearest(body, tree.places)}")
-    if not name:
-        return frame(tree, body)
     known = {} if body == WORLD else tree.mechanism.body(body).frames
-    if name not in known:
+    if name and name not in known:
         raise NameLookupError(f"body {body!r} has no frame {name!r}. {nearest(name, known)}")
-    return frame(tree, f"{body}.{name}")
+    return frame_on(tree, body, name)
 
 
 def orientations(tree: Tree, links: Iterable[int]) -> dict[int, Mat | None]:

@@ -8,8 +8,8 @@ rounding, with the same zeros and ones. Axes of joints likewise.
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator, Mapping
-from dataclasses import fields, is_dataclass, replace
+from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from itertools import product
 from typing import Any
@@ -18,6 +18,7 @@ import numpy as np
 
 from symbody.mechanics.proof.prime_field import decimal
 from symbody.model.record.mechanism import Body, Joint, Mechanism, Placement
+from symbody.model.record.nodes import with_nodes
 from symbody.symbolic.expr.coefficients import scale
 from symbody.symbolic.expr.graph import Graph
 from symbody.symbolic.expr.node import CONST, SCALE, SYMBOL, Node
@@ -62,6 +63,8 @@ def exact_twin(mechanism: Mechanism) -> Mechanism:
         cuts=tuple(replace(c, length=carry(c.length)) for c in mechanism.cuts),
         couplings=tuple(replace(c, expression=carry(c.expression)) for c in mechanism.couplings),
         forces=tuple(replace(f, values={k: carry(v) for k, v in f.values.items()}) for f in mechanism.forces),
+        keyframes=(),
+        followers={},
     )
 
 
@@ -73,22 +76,7 @@ class _Carrier:
         self.known: dict[Node, Node] = {}
 
     def __call__(self, value: Any) -> Any:
-        if isinstance(value, Node):
-            return self._node(value)
-        if isinstance(value, np.ndarray) and value.dtype == object:
-            out = np.empty(value.shape, dtype=object)
-            for k, x in enumerate(value.flat):
-                out.flat[k] = self(x)
-            return out
-        if value.__class__ in (tuple, list):
-            return value.__class__(self(x) for x in value)
-        if isinstance(value, Mapping):
-            return {k: self(x) for k, x in value.items()}
-        if is_dataclass(value) and not isinstance(value, type):
-            changed = {f.name: self(getattr(value, f.name)) for f in fields(value) if f.init}
-            same = all(x is getattr(value, name) for name, x in changed.items())
-            return value if same else replace(value, **changed)
-        return value
+        return with_nodes(value, self._node)
 
     def _node(self, root: Node) -> Node:
         for node in topological([root], self.known.__contains__):

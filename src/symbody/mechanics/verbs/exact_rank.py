@@ -48,7 +48,7 @@ def _rank(mech: Mechanism, columns: list[int], tolerance: float, seed: int) -> i
     twin = exact_twin(_general(mech, tolerance))
     if not _is_orthonormal(twin):
         return None
-    problem = problem_of(twin, "setup")
+    problem = problem_of(twin, "setup").read_only()  # Y alone: no rates of states of force elements beside it
     y = regressor_matrix(problem.tree, columns)[:, columns]
     if any(n.op is CONST and n.data.__class__ is float for n in topological(as_nodes(list(y.flat)))):
         return None  # a function of a number: its value is rounded

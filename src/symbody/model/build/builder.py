@@ -20,6 +20,7 @@ from symbody.model.build.piece_forms import identifier, is_auto
 from symbody.model.build.rotation_forms import axis_vector, rotation_matrix
 from symbody.model.library.force_elements import FORCE_ELEMENTS
 from symbody.model.record.couplings import COUPLING_KINDS, quote_coordinates
+from symbody.model.record.frame_names import known_end
 from symbody.model.record.joint_value import read_value
 from symbody.model.record.joints import KINDS
 from symbody.model.record.keyframes import check_keyframe
@@ -43,6 +44,7 @@ from symbody.model.record.units import ANY, declared_unit, quantities
 from symbody.model.record.validate import MODES, check_finite, validate
 from symbody.symbolic.expr.graph import Graph
 from symbody.symbolic.expr.node import Node
+from symbody.symbolic.expr.walk import free_symbols
 
 ARGUMENTS = ("q", "qd", "qdd", "tau", "qdd_driven", "workspace")  # of the equations
 RESERVED = ("t", "pi", "deg", "inf", "nan", AUTO, "True", "False", "and", "or", "not", *ARGUMENTS)
@@ -62,6 +64,7 @@ class Builder:
         self.graph = Graph(self.name)
         self.time = self.graph.symbol("t", "time", unit="s")
         self.names: dict[str, Node] = {}  # parameters and definitions
+        self._followers: dict[str, Node] = {}  # parameters whose default is an expression of others
         self.notes: list[str] = []
         self._checked = Checked()
         self._bodies: dict[str, Body] = {}
@@ -88,7 +91,10 @@ class Builder:
         except ModelError as error:
             raise fault(origin, str(error)) from None
         if default is not None:
-            value = number_of(self.number(default, origin=origin, what=f"default of parameter {name!r}", unit=unit))
+            node = self.number(default, origin=origin, what=f"default of parameter {name!r}", unit=unit)
+            value = number_of(node)
+            if free_symbols([node]):
+                self._followers[name] = node
             if value is None or not math.isfinite(value):
                 raise fault(origin, f"parameter {name!r} has default {shown(default)}; expected a finite number.")
             if nonzero and value == 0:
@@ -388,6 +394,7 @@ class Builder:
         """A named state: joint -> number, or numbers where it has several, in the units of the coordinates."""
         self._check_name("keyframe", name, self._keyframes, origin)
         made: list[dict[str, tuple[float, ...]]] = []
+        laws: dict[str, tuple[Node, ...]] = {}
         for key, given in (("q", q or {}), ("qd", qd or {})):
             at = place(origin, key)
             if not isinstance(given, Mapping):
@@ -395,7 +402,12 @@ class Builder:
             rows = {j: v if isinstance(v, (list, tuple, np.ndarray)) else (v,) for j, v in given.items()}
             what = f"{key} in keyframe {name!r}"
             made.append({j: tuple(self._float(x, f"{what} of {j!r}", at) for x in row) for j, row in rows.items()})
-        self._keyframes[name] = Keyframe(name, made[0], made[1], origin)
+            for j, row in rows.items():
+                if any(isinstance(x, (str, Node)) for x in row):
+                    nodes = tuple(self.number(x, origin=at, what=f"{what} of {j!r}") for x in row)
+                    if free_symbols(nodes):
+                        laws[f"{key}.{j}"] = nodes
+        self._keyframes[name] = Keyframe(name, made[0], made[1], origin, laws)
         return self
 
     def _float(self, value: Any, what: str, origin: str) -> float:
@@ -414,6 +426,7 @@ class Builder:
 
     def done(self) -> Mechanism:
         """The validated Mechanism, joints in an order in which parents come first."""
+        self._find_ends()
         gravity = self.vector(self.gravity, "gravity", "g", self._gravity_origin, "m/s^2")
         check_finite(gravity, "gravity", self._gravity_origin)
         mechanism = Mechanism(
@@ -430,10 +443,31 @@ class Builder:
             self.source,
             tuple(self._keyframes.values()),
         )
-        valid = validate(mechanism)
+        valid = validate(self._with_followers(mechanism))
         for keyframe in valid.keyframes:
             check_keyframe(keyframe, valid)
         return valid
+
+    def _find_ends(self) -> None:
+        """Ends of cuts, points of forces and places of sensors, now that all bodies are known: names may have dots."""
+        bodies = self._bodies
+        for n, c in self._cuts.items():
+            self._cuts[n] = replace(c, first=known_end(bodies, c.first), second=known_end(bodies, c.second))
+        for n, f in self._forces.items():
+            points = tuple(known_end(bodies, p) for p in f.points)
+            self._forces[n] = f if points == f.points else replace(f, points=points)
+        for n, s in self._sensors.items():
+            body, frame = known_end(bodies, (s.body, s.frame))
+            self._sensors[n] = replace(s, body=body, frame=frame)
+
+    def _with_followers(self, mechanism: Mechanism) -> Mechanism:
+        """With the expressions of the parameters that it has, and of those that they read."""
+        used, found = set(mechanism.parameters), dict[str, Node]()
+        for name, node in reversed(self._followers.items()):
+            if name in used:
+                found[name] = node
+                used |= {s.data.name for s in free_symbols([node])}
+        return replace(mechanism, followers=dict(reversed(found.items()))) if found else mechanism
 
     def _led(self) -> tuple[Joint, ...]:
         """The joints; one that follows a follower follows the joint that leads them all instead."""

@@ -59,7 +59,8 @@ def _file(mechanism: Mechanism) -> Lines:
         yield ""
         yield "parameters:"
         for name, node in mechanism.parameters.items():
-            yield from (f"  {line}" for line in _keyed(name, _parameter(node)))
+            default = mechanism.followers.get(name, node.data.default)
+            yield from (f"  {line}" for line in _keyed(name, _parameter(node, default)))
     sections: tuple[tuple[str, Sequence[Any], Callable[[Any], Lines]], ...] = (
         ("bodies", mechanism.bodies, _body),
         ("joints", mechanism.joints, _joint),
@@ -82,11 +83,11 @@ def _file(mechanism: Mechanism) -> Lines:
         yield from (f"  - {_text(note)}" for note in mechanism.notes)
 
 
-def _parameter(node: Node) -> str:
+def _parameter(node: Node, default: Any) -> str:
     data = node.data
     if not data.unit and not data.nonzero:
-        return "" if data.default is None else _value(data.default)
-    fields = {"default": data.default, "unit": data.unit or None, "nonzero": data.nonzero or None}
+        return "" if default is None else _value(default)
+    fields = {"default": default, "unit": data.unit or None, "nonzero": data.nonzero or None}
     return _flow(fields)
 
 
@@ -226,7 +227,8 @@ def _keyframe(keyframe: Keyframe) -> Lines:
         given = getattr(keyframe, key)
         if given:
             yield f"{key}:"
-            for j, v in given.items():
+            for j, numbers in given.items():
+                v = keyframe.laws.get(f"{key}.{j}", numbers)
                 yield from (f"  {line}" for line in _keyed(_text(j), _value(v[0] if len(v) == 1 else v)))
     if not keyframe.q and not keyframe.qd:
         yield "q: {}"

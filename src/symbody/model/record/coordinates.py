@@ -261,9 +261,10 @@ def coordinates_by_velocity(mechanism: Mechanism, q: np.ndarray) -> np.ndarray:
 def transport(mechanism: Mechanism, qd: np.ndarray) -> np.ndarray:
     """T (nv, nv) of the increments along a motion with velocities qd: d(dtheta)/dt = d(qd) + T dtheta.
 
-    Zero for plain coordinates. Increments in child axes turn with them: T = -ad(qd), the bracket of twists.
+    Zero for plain coordinates. Increments in child axes turn with them: T = -ad(qd), the bracket of twists. qd: numbers
+    or nodes.
     """
-    out = np.zeros((mechanism.nv, mechanism.nv))
+    out = np.zeros((mechanism.nv, mechanism.nv), dtype=object if qd.dtype == object else float)
     for p in parts(mechanism):
         if not p.motion.plain:
             out[p.v, p.v] = -p.motion.bracket(qd[p.v])

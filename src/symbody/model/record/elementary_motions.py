@@ -192,13 +192,12 @@ class Motion:
 
     def bracket(self, qd: Any) -> np.ndarray:
         """(nv, nv) ad of the velocities: increments in child axes turn with the child. Zero for plain motions."""
-        out = np.zeros((self.nv, self.nv))
+        out = np.zeros((self.nv, self.nv), dtype=object if _symbolic(qd) else float)
         if self.body_axes:
-            spin = np.asarray(skew(qd[:3]), dtype=float)
             for k in range(0, self.nv, 3):
-                out[k : k + 3, k : k + 3] = spin
+                out[k : k + 3, k : k + 3] = skew(qd[:3])
             if self.nv == 6:
-                out[3:, :3] = np.asarray(skew(qd[3:]), dtype=float)
+                out[3:, :3] = skew(qd[3:])
         return out
 
     def coordinate_words(self, axis: str) -> tuple[str, ...]:

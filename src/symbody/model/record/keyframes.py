@@ -8,20 +8,32 @@ from typing import Any
 import numpy as np
 
 from symbody.model.record.coordinates import Slot
+from symbody.model.record.followers import completed
 from symbody.model.record.mechanism import Keyframe, Mechanism
+from symbody.model.record.numbers import numbers_of
 from symbody.model.record.origin import fault, place
 
 
-def named_state(mechanism: Any, given: Any, quantity: str) -> Any:
+def named_state(mechanism: Any, given: Any, quantity: str, parameters: Mapping[str, Any] | None = None) -> Any:
     """{joint: numbers} of q or qd where `given` is the name of a keyframe; anything else as it is.
+
+    parameters: numbers in place of their defaults, which expressions in the keyframe follow
 
     Joints that have lost their coordinates since (cut open, locked) are left out: others say where they are.
     """
     if not isinstance(given, str) or not isinstance(mechanism, Mechanism):
         return given
-    found: Mapping[str, Sequence[float]] = getattr(mechanism.keyframe(given), quantity)
-    sizes = _sizes(mechanism.slots, quantity)
-    return {owner: np.array(numbers) for owner, numbers in found.items() if sizes.get(owner) == len(numbers)}
+    keyframe = mechanism.keyframe(given)
+    found: Mapping[str, Sequence[float]] = getattr(keyframe, quantity)
+    sizes, values = _sizes(mechanism.slots, quantity), completed(mechanism, parameters or {})
+    out = {owner: np.array(numbers) for owner, numbers in found.items() if sizes.get(owner) == len(numbers)}
+    known = {n: v for n, v in values.items() if n in mechanism.parameters} if keyframe.laws else {}
+    for owner in out if known else ():
+        nodes = keyframe.laws.get(f"{quantity}.{owner}")
+        now = None if nodes is None else numbers_of(np.array(nodes, dtype=object), known)
+        if now is not None:
+            out[owner] = now
+    return out
 
 
 def check_keyframe(keyframe: Keyframe, mechanism: Mechanism) -> None:

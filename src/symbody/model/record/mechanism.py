@@ -225,15 +225,17 @@ class Sensor:
 
 @dataclass(frozen=True, eq=False)
 class Keyframe:
-    """A named state: q and qd of joints (or bodies that own coordinates), by name, as many numbers as each has."""
+    """A named state: q and qd of joints (or bodies that own coordinates), by name, as many numbers as each has, with
+    parameters at their defaults."""
 
     name: str
     q: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     qd: Mapping[str, tuple[float, ...]] = field(default_factory=dict)
     origin: str = ""
+    laws: Mapping[str, tuple[Node, ...]] = field(default_factory=dict)  # "q.<joint>" -> expressions of parameters
 
     def __post_init__(self) -> None:
-        freeze(self, "q", "qd")
+        freeze(self, "q", "qd", "laws")
 
 
 @dataclass(frozen=True, eq=False)
@@ -252,9 +254,10 @@ class Mechanism(Packed):
     notes: tuple[str, ...] = ()  # what a reader ignored or rounded
     source: str = ""  # file or publication
     keyframes: tuple[Keyframe, ...] = ()  # named states, which q0 and qd0 may name
+    followers: Mapping[str, Node] = field(default_factory=dict)  # parameters whose default is an expression of others
 
     def __post_init__(self) -> None:
-        freeze(self, "gravity")
+        freeze(self, "gravity", "followers")
 
     @cached_property
     def slots(self) -> tuple[Slot, ...]:
@@ -321,6 +324,9 @@ class Mechanism(Packed):
         for f in self.forces:
             for v in f.values.values():
                 yield from (x for x in np.array(v, dtype=object).flat if isinstance(x, Node))
+        for k in self.keyframes:
+            yield from (x for row in k.laws.values() for x in row)
+        yield from self.followers.values()
 
     def body(self, name: str) -> Body:
         if name not in self.body_of:

@@ -10,6 +10,7 @@ import numpy as np
 
 from symbody.basics.errors import NameLookupError, ShapeError, SymbodyError, nearest
 from symbody.basics.memory import memory_of
+from symbody.model.record.followers import completed
 from symbody.model.record.mechanism import Body, Mechanism
 from symbody.model.record.numbers import numbers_of
 from symbody.model.record.validate import check_values
@@ -30,6 +31,8 @@ def given_numbers(mechanism: Mechanism, given: Mapping[str, Any] | None) -> dict
 def check_given(mechanism: Mechanism, given: Mapping[str, Any] | None) -> dict[str, np.ndarray]:
     """name -> number or batch (b,) of them: known, finite, not 0 where declared nonzero, and bodies that can exist.
 
+    Parameters whose default is an expression of what is given are among the result, unless they are given too.
+
     A mass or an inertia may become 0, as it may be in a model file: a point mass, a rod or a massless coupler is a
     legal body. Whether every motion still moves some mass depends on the state; where it does not, the verb that needs
     the inverse of the mass matrix says so. Negative masses and moments, and moments that violate the triangle
@@ -48,6 +51,10 @@ def check_given(mechanism: Mechanism, given: Mapping[str, Any] | None) -> dict[s
     if len(set(sizes.values())) > 1:
         told = ", ".join(f"parameter {name!r} {size}" for name, size in sizes.items())
         raise ShapeError(f"the members of the batch are counted differently: {told}.")
+    for name, value in completed(mechanism, arrays).items():
+        if name not in arrays:
+            arrays[name] = np.asarray(value)
+            check_number(name, arrays[name], known[name].data.nonzero)
     check_values(mechanism, arrays)
     return arrays
 

@@ -17,7 +17,7 @@ import numpy as np
 from symbody.basics.errors import ModelError, nearest
 from symbody.basics.memory import memory_of
 from symbody.basics.words import PARENTS, nearest_word
-from symbody.model.record.coordinates import has_coordinates
+from symbody.model.record.coordinates import coordinate_labels, has_coordinates, velocity_labels
 from symbody.model.record.couplings import check_couplings
 from symbody.model.record.elementary_motions import MOTIONS
 from symbody.model.record.force_kinds import check_force
@@ -75,6 +75,7 @@ def validate(mechanism: Mechanism, before: Mechanism | None = None) -> Mechanism
         if joint.mimic is not None:
             _mimic(joint, mechanism)
     _points(mechanism)
+    _labels(mechanism)
     check_couplings(mechanism)
     check_finite(mechanism.gravity, f"gravity of {mechanism.name}", "")
     return mechanism
@@ -175,6 +176,21 @@ def _distinct(mechanism: Mechanism) -> None:
             if count > 1:
                 origin = [p.origin for p in pieces if p.name == name][-1]
                 raise fault(origin, f"{count} {what} are called {name!r}; expected different names.")
+
+
+def _labels(mechanism: Mechanism) -> None:
+    """No joint is called as a coordinate of another one is: j.1 and the first coordinate of a cylindrical joint j."""
+    if not any("." in slot.owner for slot in mechanism.slots):
+        return
+    for labels in (coordinate_labels(mechanism), velocity_labels(mechanism)):
+        for label, count in Counter(labels).items():
+            if count > 1:
+                origin = mechanism.joint_of[label].origin if label in mechanism.joint_of else ""
+                raise fault(
+                    origin,
+                    f"{count} coordinates are called {label!r}: that of joint {label!r}, and one of joint "
+                    f"{label.rpartition('.')[0]!r}, whose coordinates are counted from 1; expected another name.",
+                )
 
 
 def _tree(mechanism: Mechanism) -> None:

@@ -22,6 +22,7 @@ from symbody.basics.errors import (
     word_argument,
     wrong_argument,
 )
+from symbody.model.record.followers import following
 from symbody.model.record.mechanism import Mechanism
 from symbody.motion.derivatives.carried import ALPHA, carries
 from symbody.motion.derivatives.linearised import Linearised, Requested
@@ -82,6 +83,9 @@ class RunFunction:
                        "memory": memory, **options}  # fmt: skip
         word_argument("at", at, ("end", "samples"))
         real_argument("memory", memory, "a number of bytes", above=0.0)
+        if isinstance(model, Mechanism):  # what follows a parameter changes with it
+            named = [by] if isinstance(by, str) else list(by)
+            model = following(model, {n.partition(".")[0] for n in named} | set(options.get("parameters") or {}))
         self.model, self.duration, self.memory, self.at = model, duration, float(memory), at
         self.options = dict(options)
         self.options["parameters"] = dict(options.get("parameters") or {})

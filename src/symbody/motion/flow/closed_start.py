@@ -104,8 +104,9 @@ def _coordinates(
 ) -> np.ndarray:  # fmt: skip
     mech = found.tree.mechanism
     driven = {j.name for j in mech.joints if j.mode == "driven"}
-    joints = [str(n).partition(".")[0] for n in given] if isinstance(given, Mapping) else []
-    fixed = [n for n in dict.fromkeys(joints) if n not in driven and any(j.name == n for j in mech.joints)]
+    named = [str(n) for n in given] if isinstance(given, Mapping) else []
+    joints = [n if n in mech.joint_of else n.rpartition(".")[0] for n in named]  # a joint, or one of its coordinates
+    fixed = [n for n in dict.fromkeys(joints) if n not in driven and n in mech.joint_of]
     return assemble_keeping(found, q, fixed, parameters or None, time=t, loops=loops)[0]
 
 

@@ -27,6 +27,7 @@ from symbody.basics.errors import (
     record_argument,
     whole_argument,
 )
+from symbody.model.record.followers import completed
 from symbody.model.record.mechanism import Mechanism
 from symbody.motion.flow.connect import connect
 from symbody.motion.flow.flow import Flow
@@ -97,8 +98,12 @@ def environment(
     signals = InputSignals(connected, 0.0, step, None)
     columns = _columns(connected, places)
     names = [next(iter(o)) if isinstance(o, Mapping) else o for o in observe]
+    values = dict(parameters or {})
+    if isinstance(model, Mechanism):  # and what follows these, as far as the motion depends on it
+        known = model.parameters
+        values = {n: v for n, v in completed(model, values).items() if n in flow.parameters or n not in known}
     setting = EnvironmentSetting(connected.flow, signals, tuple(columns), bounds, step, substeps, limit, method, names,
-                      dict(parameters or {}))  # fmt: skip
+                      values)  # fmt: skip
     return Environment(setting, reset, count, where, precision, seed)
 
 

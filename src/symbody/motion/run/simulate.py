@@ -14,6 +14,7 @@ from symbody.basics.arguments import declared
 from symbody.basics.errors import DefinitionError, argument, wrong_argument
 from symbody.mechanics.verbs.coincident_links import coincident_links
 from symbody.mechanics.verbs.limits import passed_limits
+from symbody.model.record.followers import completed
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.motion.events.hooks import BUILT_IN
@@ -138,12 +139,14 @@ def recorded_call(
     if device is not None and method == "auto" and step is None:
         method = "dopri5"
     inputs, values = of_controllers(inputs, parameters or {})
+    if isinstance(mech, Mechanism):
+        values = completed(mech, values)
     settings = Settings(
         choose_method(method, step, rtol), float(t0), step, rtol, atol, max_steps,
         read_samples(o["samples"], t0, duration, step), period, threads, values,
         automatic=method == "auto" and step is None, slow=slow, device=device, precision=o["precision"],
     )  # fmt: skip
-    given = {"q": named_state(mech, q0, "q"), "qd": named_state(mech, qd0, "qd"), **(states0 or {})}
+    given = {"q": named_state(mech, q0, "q", values), "qd": named_state(mech, qd0, "qd", values), **(states0 or {})}
     partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
     model = RunModel(mech, o["formalism"], inputs, outputs, _rules(events))
     return Batch(model, settings, duration, given, partition), o

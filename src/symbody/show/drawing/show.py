@@ -32,7 +32,7 @@ def show(mechanism: Mechanism, q: Any = None, parameters: Mapping[str, float] | 
     """
     made = numbers(mechanism, parameters)
     if isinstance(q, Mapping):
-        q = guessed(mechanism, q)[0]
+        q = guessed(mechanism, q, parameters)[0]
     with np.errstate(over="ignore", invalid="ignore"):  # lengths beyond what is drawn are told below
         body = skeleton(made, closed_coordinates(made) if q is None else checked(mechanism, q))
     far = float(np.abs(body.points()).max())

@@ -13,6 +13,7 @@ from symbody.basics.errors import FormatError, ModelError, SymbodyError, record_
 from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.mechanics.verbs.dynamics import semi_explicit
 from symbody.mechanics.verbs.smallest.tuned import is_tuned
+from symbody.model.record.followers import completed
 from symbody.model.record.mechanism import Mechanism
 from symbody.motion.trajectory.trajectory import Trajectory
 from symbody.show.report import sections as make
@@ -62,6 +63,7 @@ def write_report(
     unknown = sorted(set(given) - set(mech.parameters))
     if unknown:
         raise ModelError(f"{mech.name} has no parameter {unknown[0]!r}.")
+    given = completed(mech, given)
     view = make_animation(mech, trajectory, given) if animation else None
     parts: list[Section] = []
     if animation:

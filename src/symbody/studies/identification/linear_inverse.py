@@ -23,6 +23,7 @@ from symbody.mechanics.verbs.system_of_tree import has_loops
 from symbody.model.record.coordinates import velocity_labels
 from symbody.model.record.mechanism import Mechanism
 from symbody.studies.identification.data_checks import scale_notes, swap_notes, unit_notes
+from symbody.studies.identification.element_inputs import element_inputs
 from symbody.studies.identification.extra_columns import USUAL, Extra, extra_nodes, law_columns, with_laws
 from symbody.studies.identification.filtering import decimated, default_factor
 from symbody.studies.identification.measured_equations import MeasuredEquations
@@ -107,7 +108,10 @@ class InverseModel:
         """Y (N, rows, b) at samples (N, nq), (N, nv), (N, nv)."""
         return self._evaluated(q, qd, qdd)[0]
 
-    def _evaluated(self, q: Any, qd: Any, qdd: Any) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+    def _evaluated(
+        self, q: Any, qd: Any, qdd: Any, series: Series | None = None
+    ) -> tuple[np.ndarray, np.ndarray | None, np.ndarray | None]:
+        """Y, tau0 and B; without a record what force elements read besides is zero, which Y does not depend on."""
         given = {
             "q": array_argument("q", q, "numbers, a sample a row"),
             "qd": array_argument("qd", qd, "numbers, a sample a row"),
@@ -119,6 +123,8 @@ class InverseModel:
                 raise ShapeError(
                     f"{n} has the shape {given[n].shape}; expected ({count}, {size}) for {self.mech.name}."
                 )
+        if series is not None:
+            given |= element_inputs(self.system, series, given, self.mech.name)
         for n, a in self.system.inputs.items():
             given.setdefault(n, np.zeros((count, *a.shape)))
         result = self._judged(**{n: np.ascontiguousarray(given[n]) for n in self.system.inputs})
@@ -170,7 +176,7 @@ class InverseModel:
         tau, qd = self.signal(series, "tau"), self.signal(series, "qd")
         q = self.signal(series, "q") if self.mech.nq == self.mech.nv else series["q"]
         qdd = self.signal(series, "qdd") if "qdd" in series else np.zeros_like(qd)
-        y, known, maps = self._evaluated(q, qd, qdd)
+        y, known, maps = self._evaluated(q, qd, qdd, series)
         z = tau if maps is None else np.einsum("nvu,nv->nu", maps, tau)
         return y, z if known is None else z - known
 

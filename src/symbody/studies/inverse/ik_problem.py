@@ -110,7 +110,7 @@ class Reaching:
     def start(self, q0: Any) -> np.ndarray:
         """(nq,) where the search starts: given, or zero, moved into the limits."""
         law = driven_motion(self.mech, self.t, self.parameters)[0]
-        q = coordinates(self.mech, q0, law)
+        q = coordinates(self.mech, q0, law, self.parameters)
         for p in self.mech.slots:
             if p.mode == "driven":
                 q[p.iq : p.iq + p.nq] = law[p.iq : p.iq + p.nq]

@@ -10,6 +10,7 @@ import numpy as np
 
 from symbody.basics.arguments import declared
 from symbody.basics.errors import ModelError, NameLookupError, nearest, record_argument
+from symbody.model.record.followers import following
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import check_given
@@ -315,6 +316,7 @@ def _simulated(
     from symbody.motion.run.simulate import simulate
 
     check_given(mech, values)
+    mech = following(mech, {*parameters, *(values or {})})
     pieces: tuple[Any, ...] = (*mech.cuts, *mech.couplings)
     switched = [p.name for p in pieces if p.switched]
     if switched:
@@ -354,7 +356,7 @@ def _closed_start(
     from symbody.motion.flow.closed_start import closed_start
     from symbody.motion.flow.initial_state import initial_values
 
-    given = {n: named_state(mech, options[f"{n}0"], n) for n in ("q", "qd") if options.get(f"{n}0") is not None}
+    given = {n: named_state(mech, options[f"{n}0"], n, values) for n in ("q", "qd") if options.get(f"{n}0") is not None}
     found, _ = initial_values(flow, given)
     x = answered(closed_start(mech, flow, values, given, flow.layout.vector(found, None), options.get("t0", 0.0)))
     return {f"{n}0": x[flow.slices[n]] for n in ("q", "qd")}

@@ -16,7 +16,7 @@ from symbody.mechanics.formalisms.tree import Tree
 from symbody.mechanics.verbs.closed_problem import ClosedProblem, closed_problem
 from symbody.mechanics.verbs.problem import Problem, problem_of
 from symbody.mechanics.verbs.system_of_tree import has_loops
-from symbody.model.record.coordinates import velocity_labels
+from symbody.model.record.coordinates import transport, velocity_labels
 from symbody.model.record.mechanism import Mechanism
 from symbody.studies.linear.linear_outputs import Chooser, component_names
 from symbody.symbolic.expr.arrays import Array, is_zero, matmul
@@ -183,10 +183,10 @@ def _constraint_nodes(tree: Tree, rows: Sequence[ConstraintRow], lam: Array) -> 
     }
 
 
-def with_state_space(equations: LinearEquations) -> System:
-    """The System of the matrices, with K, U and the state space A, B_ss, C, D added symbolically (T is left out).
+def with_state_space(mech: Mechanism, equations: LinearEquations) -> System:
+    """The System of the matrices, with K, U and the state space A, B_ss, C, D added symbolically.
 
-    T is zero where q has no quaternions; a model with quaternions is meant at rest. Driven joints are held.
+    Driven joints are held.
     """
     system = equations.system
     graph, out = system.graph, dict(system.outputs)
@@ -201,7 +201,8 @@ def with_state_space(equations: LinearEquations) -> System:
     accelerations, by_input = solved[:, : 2 * nf + nz], solved[:, 2 * nf + nz :]
     one = node_array(np.eye(nf, dtype=int).tolist(), graph).reshape(nf, nf)
     none = np.full((nf, nf + nz + nu), graph.zero, dtype=object)
-    first = np.hstack([none[:, :nf], one, none[:, :nz]])
+    turning = node_array(transport(mech, system.inputs["qd"])[ff], graph).reshape(nf, nf)
+    first = np.hstack([turning, one, none[:, :nz]])
     last = np.hstack([m["Zq"][:, f], m["Zv"][:, f], m["Zz"]])
     through = m["Ca"][:, f]
     made = {

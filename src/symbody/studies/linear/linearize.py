@@ -16,6 +16,7 @@ from symbody.mechanics.memoised.kernels import quick_kernel
 from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.mechanics.verbs.coincident_links import UNKNOWN, coincident_links
 from symbody.model.record.coordinates import retract, transport
+from symbody.model.record.followers import following
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.parameter_values import given_numbers
@@ -96,6 +97,8 @@ def linearize(
     """
     record_argument("linearize", mech, Mechanism, "a Mechanism, as sb.load(name_or_path) gives")
     inputs, loops = _switched(mech, inputs, loops)
+    if vary:  # what follows a parameter changes with it
+        mech = following(mech, {*vary, *(parameters or {})})
     model = Linearizer(mech, outputs, vary, driven, loops, independent)
     return model.symbolic() if symbolic else model.at(q0, qd0, qdd0, inputs, parameters, states)
 
@@ -140,12 +143,17 @@ class Linearizer:
         self._constraints: Constraints | None = None
 
     def symbolic(self) -> System:
-        """M, B, K1, K2, K, U1, U2, U and A, B_ss, C, D (increments of q by tangents, at rest) as a System."""
+        """M, B, K1, K2, K, U1, U2, U and A, B_ss, C, D (increments of q by tangents) as a System."""
         if self.equations.rows:
             raise ModelError(
                 f"{self.mech.name} has closed loops, whose reduction is numeric; ask for loops='open', or for numbers."
             )
-        return optimize_system(with_state_space(self.equations), "standard")
+        if self.driven != "held" and self.equations.driven:
+            raise ModelError(
+                f"symbolic matrices of {self.mech.name} hold its driven joints; driven={self.driven!r} is not offered. "
+                "Ask for numbers, or leave driven out."
+            )
+        return optimize_system(with_state_space(self.mech, self.equations), "standard")
 
     def at(
         self,
@@ -158,11 +166,11 @@ class Linearizer:
     ) -> Linear:
         """The Linear at one operating point; arguments as in `linearize`."""
         mech, eq = self.mech, self.equations
-        q0, qd0 = named_state(mech, q0, "q"), named_state(mech, qd0, "qd")
+        q0, qd0 = (named_state(mech, given, n, parameters) for n, given in (("q", q0), ("qd", qd0)))
         values = self._parameters(parameters)
         given = dict(inputs or {})
         t = float(given.pop("t", 0.0))
-        prescribed = driven_motion(mech, t, parameters or {})
+        prescribed = driven_motion(mech, t, values)
         q = coordinates(mech, q0, prescribed[0])
         qd = velocities(mech, "qd0", qd0, prescribed[1])
         tau, given = self._efforts(given)

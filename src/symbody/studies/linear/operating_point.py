@@ -17,6 +17,7 @@ from symbody.model.record.coordinates import (
     neutral,
     parts,
     velocity_labels,
+    velocity_owners,
     velocity_units,
 )
 from symbody.model.record.keyframes import named_state
@@ -28,12 +29,14 @@ from symbody.symbolic.expr.walk import free_symbols
 from symbody.symbolic.system.names import place_of
 
 
-def coordinates(mech: Mechanism, given: Any, default: np.ndarray | None = None) -> np.ndarray:
+def coordinates(
+    mech: Mechanism, given: Any, default: np.ndarray | None = None, parameters: Mapping[str, Any] | None = None
+) -> np.ndarray:
     """(nq,) from an array, {joint: number or numbers}, a keyframe, or the default: zero and unit quaternions.
 
-    Quaternions are scaled to unit length.
+    Quaternions are scaled to unit length. parameters: numbers in place of their defaults, for keyframes
     """
-    start, given = neutral(mech) if default is None else default, named_state(mech, given, "q")
+    start, given = neutral(mech) if default is None else default, named_state(mech, given, "q", parameters)
     spans = {p.owner: slice(p.iq, p.iq + p.nq) for p in mech.slots}
     q = vector("q0", given, start, spans, coordinate_labels(mech), mech.name, coordinate_units(mech))
     for part in parts(mech):
@@ -42,11 +45,13 @@ def coordinates(mech: Mechanism, given: Any, default: np.ndarray | None = None) 
     return checked(mech, q)
 
 
-def velocities(mech: Mechanism, name: str, given: Any, default: np.ndarray) -> np.ndarray:
+def velocities(
+    mech: Mechanism, name: str, given: Any, default: np.ndarray, parameters: Mapping[str, Any] | None = None
+) -> np.ndarray:
     """(nv,) likewise, for qd0, qdd0 and tau."""
     spans = {p.owner: slice(p.iv, p.iv + p.nv) for p in mech.slots}
     units = velocity_units(mech) if name == "qd0" else ()
-    given = named_state(mech, given, "qd") if name == "qd0" else given
+    given = named_state(mech, given, "qd", parameters) if name == "qd0" else given
     return vector(name, given, default, spans, velocity_labels(mech), mech.name, units)
 
 
@@ -81,14 +86,16 @@ def named_joints(mech: Mechanism, given: Any) -> list[Slot]:
     """Joints for which a mapping has values, of all or of some components; none of other ways to give them."""
     if not isinstance(given, Mapping):
         return []
-    stems = {*given, *(str(key).rpartition(".")[0] for key in given)}
-    return [p for p in mech.slots if p.owner in stems]
+    owners = {p.owner for p in mech.slots}
+    named = {key if key in owners else str(key).rpartition(".")[0] for key in given}
+    return [p for p in mech.slots if p.owner in named]
 
 
 def named_velocities(mech: Mechanism, given: Any) -> np.ndarray:
     """(nv,) bool: components for which a mapping has values."""
     known = given if isinstance(given, Mapping) else {}
-    return np.array([n in known or n.rpartition(".")[0] in known for n in velocity_labels(mech)], dtype=bool)
+    named = zip(velocity_labels(mech), velocity_owners(mech), strict=True)
+    return np.array([label in known or owner in known for label, owner in named], dtype=bool)
 
 
 def driven_motion(mech: Mechanism, t: float, parameters: Mapping[str, Any]) -> tuple[np.ndarray, ...]:

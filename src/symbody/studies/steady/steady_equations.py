@@ -103,14 +103,14 @@ class SteadyEquations:
         own = split_inputs(given, arrays, "input", mech.name, effort_names(mech))
         places_of = {n: np.zeros(()) for n in (*eq.internal, *eq.modes)}
         inner = split_inputs({**eq.starts, **(states or {})}, places_of, "internal state", mech.name)
-        q = coordinates(mech, q0, prescribed[0])
+        q = coordinates(mech, q0, prescribed[0], self.parameters)
         for p in mech.slots:
             if p.mode == "driven":
                 q[p.iq : p.iq + p.nq] = prescribed[0][p.iq : p.iq + p.nq]
         defaults = {n: s.data.default for n, s in mech.parameters.items()}
         return SteadyPoint(
             q,
-            np.where(held, prescribed[1], velocities(mech, "qd0", qd0, prescribed[1])),
+            np.where(held, prescribed[1], velocities(mech, "qd0", qd0, prescribed[1], self.parameters)),
             np.where(held, prescribed[2], velocities(mech, "qdd0", qdd0, prescribed[2])),
             tau,
             np.concatenate([np.ravel(own[n]) for n in arrays] or [np.zeros(0)]),

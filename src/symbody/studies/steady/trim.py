@@ -10,7 +10,8 @@ import numpy as np
 
 from symbody.basics.arguments import declared
 from symbody.basics.errors import DefinitionError, ModelError, ShapeError, array_argument
-from symbody.model.record.coordinates import coordinates_by_velocity
+from symbody.model.record.coordinates import coordinates_by_velocity, velocity_owners
+from symbody.model.record.followers import following
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
 from symbody.studies.linear.linear_outputs import MOTIONS
@@ -112,9 +113,11 @@ def trim(
     accelerations = {n: v for n, v in wanted.items() if n.partition(".")[0] == "qdd" and n.partition(".")[2]}
     outputs = {n: v for n, v in wanted.items() if n not in accelerations}
     vary = [n for n in guesses if n in mech.parameters]
+    if vary:  # what follows a parameter changes with it
+        mech = following(mech, {*vary, *(parameters or {})})
     texts = {n: n[:-2] if _is_component(n) else n for n in outputs}
     balance = SteadyEquations(mech, parameters, list(dict.fromkeys(texts.values())), vary, loops)
-    q0, qd0 = named_state(mech, q0, "q"), named_state(mech, qd0, "qd")
+    q0, qd0 = (named_state(mech, at, n, parameters) for n, at in (("q", q0), ("qd", qd0)))
     state = balance.state(q0, qd0, qdd0, inputs, states)
     columns: dict[int, str] = {}
     for name, guess in guesses.items():
@@ -245,7 +248,8 @@ def _dependent(balance: SteadyEquations, J: np.ndarray, kind: str, taken: Sequen
     labels = balance.equations.labels
     last = {k - start for k in taken if start <= k < start + len(labels)}
     weight = np.array([1e-3 if k in last else 1.0 for k in range(len(labels))])
-    weight[[k for k, n in enumerate(labels) if n in fixed or n.rpartition(".")[0] in fixed]] = 1e-6
+    owners = velocity_owners(balance.mech)
+    weight[[k for k, n in enumerate(labels) if n in fixed or owners[k] in fixed]] = 1e-6
     weight[list(balance.equations.driven)] = 0.0
     _, r, pivots = qr(J * weight, mode="economic", pivoting=True)
     diagonal = np.abs(np.diag(r))

@@ -13,6 +13,7 @@ import numpy as np
 from symbody.basics.errors import ExpressionError, NameLookupError, ShapeError, SolveError, is_finite, nearest
 from symbody.symbolic.expr.call import as_nodes
 from symbody.symbolic.expr.coefficients import as_float
+from symbody.symbolic.expr.external import call_external
 from symbody.symbolic.expr.function_row import FUNCTIONS, Function, row_of
 from symbody.symbolic.expr.functions import evaluate_piecewise
 from symbody.symbolic.expr.graph import Graph
@@ -262,7 +263,7 @@ def _numeric(node: Node, args: list[Any]) -> Any:
     if op is TABLE:
         return np.vectorize(lambda x: evaluate_piecewise(node.data, x), otypes=[float])(args[0])
     if op is EXTERN:
-        return _call_external(node, args)
+        return call_external(node.data, args)
     if op is RESULT:
         return args[0][node.data]
     return row_of(op).arrays(*args)
@@ -276,14 +277,6 @@ def _float_power(x: Any, exponent: Any) -> Any:
     if exponent == Fraction(-1, 2):
         return np.divide(1.0, np.sqrt(x))
     return np.power(x, float(exponent))
-
-
-def _call_external(node: Node, args: list[Any]) -> list[Any]:
-    function = node.data.function
-    if function is None:
-        raise ExpressionError(f"external function {node.data.name!r} has no Python function to evaluate it with.")
-    result = function(*args)
-    return [result] if node.data.results == 1 and not isinstance(result, (list, tuple)) else list(result)
 
 
 def _exact(node: Node, args: list[Any]) -> Any:

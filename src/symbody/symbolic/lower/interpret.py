@@ -16,8 +16,9 @@ import numpy as np
 
 from symbody.basics.errors import ExpressionError, SolveError
 from symbody.symbolic.expr.evaluate import holds
+from symbody.symbolic.expr.external import call_external
 from symbody.symbolic.expr.node import REACH
-from symbody.symbolic.lower.operations import call_external, operation, table_value
+from symbody.symbolic.lower.operations import operation, table_value
 from symbody.symbolic.lower.program import Program, SolveBlock, operands, say_unsolved
 from symbody.symbolic.system.ports import Port, Values, gather, gather_parameters, loop_of, loop_shape
 

@@ -8,7 +8,6 @@ zero, overflow) and all arrays go through NumPy, which gives inf and nan.
 from __future__ import annotations
 
 import bisect
-import ctypes
 from collections.abc import Callable
 from fractions import Fraction
 from functools import partial
@@ -16,9 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from symbody.basics.errors import CompileError, ExpressionError
+from symbody.basics.errors import ExpressionError
 from symbody.symbolic.expr.evaluate import exact_value
-from symbody.symbolic.expr.external import External, Piecewise
+from symbody.symbolic.expr.external import Piecewise
 from symbody.symbolic.expr.function_row import Function, row_of
 from symbody.symbolic.lower.fma import fused
 
@@ -85,42 +84,3 @@ def table_value(table: Piecewise, x: Any) -> Any:
     for row in rows[-2::-1]:
         value = value * t + row[i]
     return value
-
-
-def call_external(external: External, args: list[Any]) -> tuple[Any, ...]:
-    """The results of an external function; one that takes only single numbers is called lane by lane."""
-    function = external.function or _function_at(external)
-    if not any(np.ndim(a) for a in args):
-        return _results(external, function(*args))
-    lanes = np.broadcast_arrays(*args)
-    try:
-        return _results(external, function(*lanes))
-    except (TypeError, ValueError):
-        flat = [a.ravel().tolist() for a in lanes]
-        rows = np.asarray([_results(external, function(*lane)) for lane in zip(*flat)])
-        return tuple(rows[:, k].reshape(lanes[0].shape) for k in range(external.results))
-
-
-def _results(external: External, returned: Any) -> tuple[Any, ...]:
-    if external.results == 1 and not isinstance(returned, (tuple, list)):
-        returned = (returned,)
-    # plain floats for one state: NumPy scalars would leave the tables above
-    results = tuple(float(r) if isinstance(r, (int, np.floating)) else r for r in returned)
-    if len(results) != external.results:
-        raise ExpressionError(f"External '{external.name}' gave {len(results)} results; expected {external.results}.")
-    return results
-
-
-def _function_at(external: External) -> Callable[..., Any]:
-    """A Python function around a C function `void f(const double *in, double *out)`."""
-    if external.address is None:
-        raise CompileError(f"External '{external.name}' has neither a Python function nor an address to call.")
-    pointer = ctypes.POINTER(ctypes.c_double)
-    native = ctypes.CFUNCTYPE(None, pointer, pointer)(external.address)
-
-    def function(*args: float) -> tuple[float, ...]:
-        results = (ctypes.c_double * max(external.results, 1))()
-        native((ctypes.c_double * max(len(args), 1))(*args), results)
-        return tuple(results[: external.results])
-
-    return function

@@ -10,7 +10,7 @@ from typing import Any
 
 from symbody.mechanics.assembly.constraints import Constraints
 from symbody.mechanics.formalisms import vec3 as t3
-from symbody.mechanics.formalisms.frames import Frame, common_ancestor, frame
+from symbody.mechanics.formalisms.frames import Frame, common_ancestor, frame_on
 from symbody.mechanics.formalisms.tree import Tree
 from symbody.mechanics.formalisms.vec3 import Mat, Vec
 from symbody.mechanics.loops.rows.chains import direction, point
@@ -27,7 +27,7 @@ def cut_wrenches(found: Constraints, lam: Any) -> tuple[dict[int, tuple[Vec, Vec
     links: dict[int, tuple[Vec, Vec]] = {}
     cuts: dict[str, tuple[Vec, Vec]] = {}
     for cut in tree.mechanism.cuts:
-        first, second = (frame(tree, f"{body}.{name}" if name else body) for body, name in (cut.first, cut.second))
+        first, second = (frame_on(tree, *end) for end in (cut.first, cut.second))
         base = common_ancestor(tree, [first.link, second.link])
         force, torque = t3.ZERO, t3.ZERO
         for row, x in rows:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass, field
 from typing import Any, Literal
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from symbody.basics.display import html_notes, html_table
 
+TOLD = 3  # checks that fail, in a message
 LEAST_SHARE = 1e-4  # of the largest sum of terms in a state: smaller sums are measured by it
 
 
@@ -47,6 +49,16 @@ class Certificate:
     @property
     def passed(self) -> bool:
         return all(c.passed for c in self.checks)
+
+    @property
+    def failure(self) -> str:
+        """The checks that fail, the first few in words; "" where all hold."""
+        failed = [c for c in self.checks if not c.passed]
+        if not failed:
+            return ""
+        told = [f"{c.text} ({c.error:.1e}, allowed {c.allowed:.0e})" for c in failed[:TOLD]]
+        more = f"; and {len(failed) - TOLD} more" if len(failed) > TOLD else ""
+        return f"{len(failed)} of {len(self.checks)} checks fail: {'; '.join(told)}{more}"
 
     def as_dict(self) -> dict[str, Any]:
         # JSON has no infinity: an error without bound is null
@@ -119,8 +131,13 @@ def output_of(result: Any, name: str) -> np.ndarray:
     return np.asarray(getattr(result, name, result))
 
 
-def indefiniteness(m: np.ndarray) -> float:
-    """Share of the states at which M has no Cholesky factor: it is singular, indefinite or not a number there."""
+def indefiniteness(m: np.ndarray, driven: Sequence[bool]) -> float:
+    """Share of the states at which M has no Cholesky factor: it is singular, indefinite or not a number there.
+
+    m: (states, n, n); driven: (n,) velocities that are prescribed, whose motion needs no mass
+    """
+    free = np.flatnonzero(~np.asarray(driven, dtype=bool))
+    m = m[:, free][:, :, free]
 
     def definite(one: np.ndarray) -> bool:
         try:

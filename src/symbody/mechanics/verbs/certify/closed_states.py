@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from functools import cached_property
 from typing import Any
 
 import numpy as np
 
 from symbody.basics.errors import ModelError
+from symbody.mechanics.assembly.constraints import ConstraintRow
 from symbody.mechanics.loops.partition.partition import Partition
 from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.mechanics.memoised.partitions import Chosen, wanted_at
+from symbody.mechanics.verbs.certify.certificate import worst
 from symbody.mechanics.verbs.certify.states import States, given_positions
 from symbody.model.record.mechanism import Mechanism
 from symbody.reference import closed_search as assembly
@@ -106,15 +108,23 @@ class ClosedStates(States):
         s = np.linalg.svd(self.closures.jacobian(q[None], self.t)[0], compute_uv=False)
         return float(s[0] / max(s[self.rank - 1], 1e-300))
 
+    def opening(self, gap: np.ndarray) -> float:
+        """How far gaps (n, m) of the reference are open at most, in rad and units of length."""
+        return worst(np.abs(gap) / np.where(self.closures.are_lengths, self.length, 1.0))
+
+    def opening_of(self, rows: Sequence[ConstraintRow], gap: np.ndarray) -> float:
+        """The same of rows of a program."""
+        units = {"m": self.length, "m^2": self.length**2}
+        return worst(np.abs(gap) / np.array([units.get(row.unit, 1.0) for row in rows]))
+
     @cached_property
-    def closed(self) -> float:
-        """rad and m: a larger gap is open. By the mean distance of neighbouring frames: of 3 cm to 30 m as of 1 m, and
-        so on by factors of 1000."""
-        poses = BodyMotion(self.model, self.q[:1], self.qd[:1], t=self.t).poses
-        pairs = [(p.position.x[0], poses[part.parent].position.x[0] if part.parent >= 0 else np.zeros(3))
-                 for part, p in zip(self.model.parts, poses, strict=True)]  # fmt: skip
-        lengths = [x for x in (float(np.linalg.norm(a - b)) for a, b in pairs) if x > 0]
-        return CLOSED * 1000.0 ** round(np.log10(np.mean(lengths)) / 3) if lengths else CLOSED
+    def length(self) -> float:
+        """The unit of length, m: the size of the mechanism, 1 where all joints stand in one point.
+
+        Angles, and couplings of coordinates that may be turns, are measured by 1 whatever the lengths.
+        """
+        apart = any(np.any(part.position) for part in self.model.parts)
+        return self.model.size if apart else 1.0
 
     # -- what the reference says about dependent velocities
 

@@ -16,8 +16,8 @@ from symbody.mechanics.assembly.numeric import Numeric
 from symbody.mechanics.loops.equations.inverse import actuated_velocities
 from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.mechanics.verbs.certify.assembled import assembly_checks
-from symbody.mechanics.verbs.certify.certificate import Check, backward, indefiniteness, output_of, worst
-from symbody.mechanics.verbs.certify.closed_states import ClosedStates
+from symbody.mechanics.verbs.certify.certificate import LEAST_SHARE, Check, backward, indefiniteness, output_of, worst
+from symbody.mechanics.verbs.certify.closed_states import CLOSED, ClosedStates
 from symbody.mechanics.verbs.certify.derivatives import STEP, closed_derivatives
 from symbody.mechanics.verbs.certify.projection_checks import projection_checks
 from symbody.mechanics.verbs.certify.states import states_after
@@ -118,20 +118,21 @@ def _constraints(mechanism: Mechanism, point: ClosedStates) -> Iterator[Check]:
     """The rows of the program: closed where the frames meet, and blind to the same motions."""
     found = derived_of(mechanism).constraints()
     numeric = Numeric(found, {n: point.model.number(s) for n, s in mechanism.parameters.items()})
-    gap = np.abs(numeric.h(point.q)).max(initial=0.0)
-    yield Check("constraints hold where the frames of cuts meet (m, rad)", float(gap), point.closed)
+    gap = point.opening_of(found.rows, numeric.h(point.q))
+    yield Check("constraints hold where the frames of cuts meet (m, rad)", gap, CLOSED)
     slopes = numeric.J(point.q)
     errors = [0.0]
     for one, q in zip(slopes, point.q, strict=True):
         free = assembly.null_space(point.closures.jacobian(q[None], point.t)[0], point.rank)
-        errors.append(backward((one @ free)[None], 0.0, (np.abs(one) @ np.abs(free))[None]))
+        sizes = np.maximum(np.abs(free), LEAST_SHARE)  # of a locked joint a column has nothing but rounding
+        errors.append(backward((one @ free)[None], 0.0, (np.abs(one) @ sizes)[None]))
         values = np.linalg.svd(one * assembly.scales(point.model), compute_uv=False)
         if point.rank:
             rank = int(np.sum(values > assembly.ZERO * max(values[0], 1e-300))) if len(values) else 0
             errors.append(float(abs(rank - point.rank)))
     yield Check("J sees the motions that open the loops, and no others", worst(np.array(errors)), DYNAMIC)
     bias = numeric.bias(point.q, point.qd)
-    terms = np.einsum("nij,nj->ni", np.abs(slopes), np.abs(point.qdd)) + np.abs(bias)
+    terms = np.einsum("nij,nj->ni", np.abs(slopes), np.maximum(np.abs(point.qdd), LEAST_SHARE)) + np.abs(bias)
     left = np.einsum("nij,nj->ni", slopes, point.qdd) + bias
     yield Check("J qdd + bias vanishes for accelerations that keep them closed", backward(left, 0.0, terms), DYNAMIC)
     rate = np.einsum("nij,nj->ni", slopes, point.qd) + numeric.ht(point.q)
@@ -148,8 +149,8 @@ def _closure(point: ClosedStates, made: System, refused: list[str]) -> Iterator[
         yield Check("the closure converges at some closed state", 1.0, 0.0)
         return
     q, qd = np.asarray(found.q)[good], np.asarray(found.qd)[good]
-    gap = np.abs(point.closures.gap(q, point.t)).max(initial=0.0)
-    yield Check("the loops are closed, measured on the frames of cuts (m, rad)", float(gap), point.closed)
+    gap = point.opening(point.closures.gap(q, point.t))
+    yield Check("the loops are closed, measured on the frames of cuts (m, rad)", gap, CLOSED)
     distance = worst(np.abs(q - point.q[good]))
     yield Check("closed positions are left as they are (m, rad)", distance, 1e-8)
     yield Check("velocities keep them closed", velocity_error(point, q, qd), DYNAMIC)
@@ -188,10 +189,10 @@ def _moved_guess(
     if not good.any():
         return
     q, qd = np.asarray(found.q)[good], np.asarray(found.qd)[good]
-    gap = np.abs(point.closures.gap(q, point.t)).max(initial=0.0)
-    yield Check(f"guess moved by {GUESS:g}: the loops are closed (m, rad)", float(gap), point.closed)
+    gap = point.opening(point.closures.gap(q, point.t))
+    yield Check(f"guess moved by {GUESS:g}: the loops are closed (m, rad)", gap, CLOSED)
     yield Check(f"guess moved by {GUESS:g}: velocities keep them closed", velocity_error(point, q, qd), RETURNED)
-    if gap <= point.closed:
+    if gap <= CLOSED:
         qdd = output_of(result, "qdd")[good]
         there = {k: np.asarray(v)[good] for k, v in given.items()}
         error = accelerations_error(point, qdd, there, q, qd)
@@ -206,22 +207,26 @@ def accelerations_error(
 ) -> float:
     """Backward error of accelerations: they keep the loops closed, and no virtual displacement feels a rest.
 
-    Both are residuals in the reference's equations relative to their terms, so that no condition magnifies them.
+    Both are residuals in the reference's equations relative to their terms, so that no condition magnifies them. Of a
+    joint that a loop locks these are what efforts would do if it were free: its own acceleration is but rounding.
     """
     q, qd = point.q if q is None else q, point.qd if qd is None else qd
     motion = point.motion(q=q, qd=qd, qdd=qdd)
     slopes, rows = point.closures.jacobian(q, point.t, qd), point.closures.rows(motion).hdd
-    push = np.einsum("nij,nj->ni", np.abs(slopes), np.abs(qdd))
+    inertia = np.einsum("nii->ni", motion.mass_matrix)
+    efforts = motion.effort_terms() + np.abs(given["tau"])
+    alone = np.divide(efforts, inertia, out=np.zeros_like(efforts), where=inertia > 0)
+    push = np.einsum("nij,nj->ni", np.abs(slopes), np.abs(qdd) + LEAST_SHARE * alone)
     bias = rows - np.einsum("nij,nj->ni", slopes, qdd)
     errors = [backward(rows, 0.0, push + np.abs(bias))]
     driven = point.model.driven
     if driven:
         wanted = np.asarray(given["qdd_driven"])
         errors.append(backward(qdd[:, driven], wanted, np.abs(wanted) + 1e-3))
-    rest, terms = motion.efforts() - given["tau"], motion.effort_terms() + np.abs(given["tau"])
+    rest = motion.efforts() - given["tau"]
     for k in range(len(q)):
         free = point.virtual(q[k])
-        errors.append(backward((free.T @ rest[k])[None], 0.0, (np.abs(free).T @ terms[k])[None]))
+        errors.append(backward((free.T @ rest[k])[None], 0.0, (np.abs(free).T @ efforts[k])[None]))
     return worst(np.array(errors))
 
 
@@ -255,7 +260,9 @@ def _reduced(mechanism: Mechanism, point: ClosedStates, refused: list[str]) -> I
     )
     c, terms = _felt(back, still)
     yield Check("the reduced c equals the reference", backward(found.c, c, terms), DYNAMIC)
-    yield Check("the reduced M is positive definite", indefiniteness(np.asarray(found.M)) if u else 0.0, 0.0)
+    driven = [k in point.model.driven for k in u]
+    share = indefiniteness(np.asarray(found.M), driven) if u else 0.0
+    yield Check("the reduced M is positive definite", share, 0.0)
     motion, actuated = point.motion(), actuated_velocities(mechanism)
     need, terms = _felt(back, motion)
     system = inverse_dynamics(mechanism, partition=point.partition)

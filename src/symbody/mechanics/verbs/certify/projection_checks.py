@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from symbody.mechanics.verbs.certify.certificate import Check, backward, worst
-from symbody.mechanics.verbs.certify.closed_states import ClosedStates
+from symbody.mechanics.verbs.certify.closed_states import CLOSED, ClosedStates
 from symbody.reference import closed_search as assembly
 from symbody.reference.bodies import NumericModel, coordinates
 from symbody.reference.body_dynamics import BodyMotion
@@ -38,8 +38,8 @@ def projection_checks(system: System, point: ClosedStates, refused: list[str], *
         yield Check("the projection converges at some state", 1.0, 0.0)
         return
     q, qd, speed = np.asarray(found.q)[good], np.asarray(found.qd)[good], speed[good]
-    gap = np.abs(point.closures.gap(q, point.t)).max(initial=0.0)
-    yield Check("projected positions are closed (m, rad)", float(gap), point.closed)
+    gap = point.opening(point.closures.gap(q, point.t))
+    yield Check("projected positions are closed (m, rad)", gap, CLOSED)
     near = worst(np.abs(q - point.q[good]))
     yield Check("projected positions are near those they were moved from (m, rad)", near, 100 * OFF)
     rate = point.closures.rows(BodyMotion(model, q, qd, t=point.t)).hd

@@ -14,9 +14,10 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import SymbodyError
+from symbody.mechanics.assembly.constraints import ConstraintRow
 from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.mechanics.verbs.certify.certificate import Check, backward, output_of, worst
-from symbody.mechanics.verbs.certify.closed_states import ClosedStates
+from symbody.mechanics.verbs.certify.closed_states import CLOSED, ClosedStates
 from symbody.mechanics.verbs.certify.loop_checks import DYNAMIC, accelerations_error, multiplier_checks, reaction_checks
 from symbody.mechanics.verbs.certify.projection_checks import projection_checks
 from symbody.mechanics.verbs.closed_dynamics import impact, projection
@@ -114,7 +115,7 @@ def _judged(
         most = [worst(np.abs(output_of(known, cut_output(name, joints)))) for name in away]
         yield Check("open cuts exert nothing", max(most), 0.0)
     yield from projection_checks(project, point, refused, **switches)
-    yield from _impact(point, point.evaluate(meeting, **switches), is_closed)
+    yield from _impact(point, point.evaluate(meeting, **switches), rows, is_closed)
 
 
 class _Multipliers:
@@ -124,11 +125,12 @@ class _Multipliers:
         self.qdd, self.lam = qdd, lam
 
 
-def _impact(point: ClosedStates, found: Any, is_closed: np.ndarray) -> Iterator[Check]:
+def _impact(point: ClosedStates, found: Any, rows: Sequence[ConstraintRow], is_closed: np.ndarray) -> Iterator[Check]:
     """What the closing of loops follows from: gaps, J, which rows are closed, and M of the tree."""
     count = len(point.q)
     gap = np.broadcast_to(np.asarray(found.gap), (count, len(is_closed)))[:, is_closed]
-    yield Check("closing: closed loops have no gap (m, rad)", worst(np.abs(gap)), point.closed)
+    open_by = point.opening_of([row for row, closed in zip(rows, is_closed, strict=True) if closed], gap)
+    yield Check("closing: closed loops have no gap (m, rad)", open_by, CLOSED)
     s = np.broadcast_to(np.asarray(found.s), (count, len(is_closed)))
     yield Check("closing: the rows that are closed are", worst(np.abs(s - is_closed)), 0.0)
     slopes = np.broadcast_to(np.asarray(found.J), (count, len(is_closed), point.model.nv))[:, is_closed]

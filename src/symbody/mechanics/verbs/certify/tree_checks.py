@@ -58,12 +58,12 @@ def tree_checks(mechanism: Mechanism, point: States, motion: BodyMotion, refused
 def frames_of(mechanism: Mechanism) -> list[tuple[str, Frame]]:
     """Names for `sb.kinematics`, and (body, frame), of all bodies, their frames and sensors: one for each output name.
 
-    A body whose name has a dot cannot be told from a frame by its name, and is left out.
+    A name that several have is that of a body, then of a frame, then of a sensor, as `sb.kinematics` reads it.
     """
-    named = [(b.name, (b.name, "")) for b in mechanism.bodies if "." not in b.name]
-    named += [(f"{b.name}.{f}", (b.name, f)) for b in mechanism.bodies if "." not in b.name for f in b.frames]
-    known = {b.name for b in mechanism.bodies}
-    named += [(s.name, (s.body, s.frame)) for s in mechanism.sensors if "." not in s.name and s.name not in known]
+    named = [(b.name, (b.name, "")) for b in mechanism.bodies]
+    named += [(f"{b.name}.{f}", (b.name, f)) for b in mechanism.bodies for f in b.frames]
+    named += [(s.name, (s.body, s.frame)) for s in mechanism.sensors]
+    named = list(dict(reversed(named)).items())[::-1]
     return list({identifier(name): (name, f) for name, f in reversed(named)}.values())[::-1]
 
 
@@ -95,7 +95,7 @@ def frame_checks(mechanism: Mechanism, point: States, motion: BodyMotion, refuse
     deep = max(range(len(point.model.parts)), key=lambda b: len(point.model.ancestry[b]))
     chain = point.model.ancestry[deep]
     last, other = (point.model.parts[k].name for k in (chain[0], chain[len(chain) // 2]))
-    if "." not in last + other:
+    if {last, other} <= {name for name, _ in every}:
         # towards the ground, and back: there the reference moves itself, as the common ancestor sees it
         pairs = [(last, GROUND if other == last else (other, ""))]
         pairs += [(other, (last, ""))] if other != last else []

@@ -92,7 +92,8 @@ def verify(
     ]
     # the tree of a closed mechanism may have joints that move nothing with mass: the loops hold them
     if not (closures and loops):
-        checks.append(Check("M is positive definite", indefiniteness(m), 0.0))
+        driven = [k in point.model.driven for k in range(point.model.nv)]
+        checks.append(Check("M is positive definite", indefiniteness(m, driven), 0.0))
         checks += _forward(mechanism, point, wanted, refused, made)
     checks += parameter_checks(mechanism, point, motion, refused, not (closures and loops))
     checks.append(

@@ -288,7 +288,10 @@ def _certificate(mechanism: Mechanism, systems: Mapping[str, System], partition:
 
     certificate = verify(mechanism, partition=partition)
     if not certificate.passed:
-        raise ModelError(f"nothing was written, because the certificate failed:\n{certificate}")
+        raise ModelError(
+            f"nothing was written, because {mechanism.name} is not certified. {certificate.failure}. symbody verify "
+            "prints them all; without --certify the files are written."
+        )
     closed = bool(mechanism.cuts or mechanism.couplings)
     lines = [str(certificate)]
     for name, system in systems.items():
