@@ -100,7 +100,7 @@ def _warm() -> None:
 def stored_baseline(pool: Pool, options: argparse.Namespace) -> Baseline:
     """From the file of an earlier run on the same sources, or made anew and written there."""
     path = Path(options.baseline) if options.baseline else None
-    judges = [*PACKAGE.glob("verbs/certify/*.py"), *PACKAGE.glob("reference/*.py")]
+    judges = [*PACKAGE.glob("mechanics/verbs/certify/*.py"), *PACKAGE.glob("reference/*.py")]
     own = [Path(__file__).with_name(name) for name in ("panel.py", "outputs.py", "worker.py")]
     judged = _digest([*own, *(p for p in PACKAGE.rglob("*.py") if p not in set(judges))], options.models)
     whole = _digest([*own, *PACKAGE.rglob("*.py")], options.models)

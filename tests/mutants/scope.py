@@ -13,11 +13,14 @@ ROOT = Path(__file__).parents[2]
 PACKAGE = ROOT / "src" / "symbody"
 
 # what computes motion from a Mechanism: judged by the certificate
-MECHANICS = ("formalisms", "assembly", "loops", "spatial", "library", "derived")
+MECHANICS = (
+    *("mechanics/formalisms", "mechanics/assembly", "mechanics/loops", "mechanics/memoised"),
+    *("model/spatial", "model/library"),
+)
 # of model: what is used after the Mechanism exists
 RECORDS = (
-    "mechanism", "motions", "coordinates", "joints", "couplings", "parameter_values", "joint_value", "frozen",
-    "numbers", "least_squares",
+    "mechanism", "elementary_motions", "coordinates", "joints", "couplings", "parameter_values", "joint_value", "frozen",
+    "numbers", "retracted_least_squares",
 )  # fmt: skip
 # what makes Mechanisms: judged by other programs that read the same files
 READERS = (

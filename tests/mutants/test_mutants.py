@@ -72,7 +72,7 @@ def test_operator_makes_the_fault_that_it_is_named_after(operator, text):
 
 
 def test_a_seed_decides_what_is_drawn():
-    files = ["library/springs.py", "spatial/inertia.py"]
+    files = ["model/library/springs.py", "model/spatial/inertia.py"]
 
     def first(seed):
         return [(m.file, m.change) for m in itertools.islice(draw(files, seed), 40)]
@@ -133,7 +133,7 @@ def test_an_effect_is_told_from_none_and_refused(tmp_path):
     [(_, data)] = pool.run([Job("unchanged", lambda folder: baseline_of("pendulum2", folder, tasks))])
     point, outputs, lines = pickle.loads(data)
     base = Baseline({"pendulum2": point}, {"pendulum2": outputs}, {"pendulum2": lines}, {"pendulum2": 1.0})
-    file = "spatial/inertia.py"
+    file = "model/spatial/inertia.py"
     assert lines["inverse newton_euler"][file]
     source = (PACKAGE / file).read_text(encoding="utf-8")
     steiner = next(p for p in PATCHES if p.name == "steiner_term")

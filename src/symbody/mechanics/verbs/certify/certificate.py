@@ -10,7 +10,7 @@ import numpy as np
 
 from symbody.basics.display import html_notes, html_table
 
-TOLD = 3  # checks that fail, in a message
+SHOWN = 3  # checks that fail, in a message
 LEAST_SHARE = 1e-4  # of the largest sum of terms in a state: smaller sums are measured by it
 
 
@@ -56,8 +56,8 @@ class Certificate:
         failed = [c for c in self.checks if not c.passed]
         if not failed:
             return ""
-        told = [f"{c.text} ({c.error:.1e}, allowed {c.allowed:.0e})" for c in failed[:TOLD]]
-        more = f"; and {len(failed) - TOLD} more" if len(failed) > TOLD else ""
+        told = [f"{c.text} ({c.error:.1e}, allowed {c.allowed:.0e})" for c in failed[:SHOWN]]
+        more = f"; and {len(failed) - SHOWN} more" if len(failed) > SHOWN else ""
         return f"{len(failed)} of {len(self.checks)} checks fail: {'; '.join(told)}{more}"
 
     def as_dict(self) -> dict[str, Any]:
