@@ -19,7 +19,8 @@ MECHANICS = (
 )
 # of model: what is used after the Mechanism exists
 RECORDS = (
-    "mechanism", "elementary_motions", "coordinates", "joints", "couplings", "parameter_values", "joint_value", "frozen",
+    "mechanism", "elementary_motions", "coordinates", "joints", "couplings", "parameter_values", "joint_value",
+    "frozen",
     "numbers", "retracted_least_squares",
 )  # fmt: skip
 # what makes Mechanisms: judged by other programs that read the same files
