@@ -170,6 +170,12 @@ _current: ContextVar[tuple[Graph, ...]] = ContextVar("symbody_graph", default=()
 _default: list[Graph] = []
 
 
+def forget_evaluations() -> None:
+    """Functions made of nodes hold the rows of what they call."""
+    for graph in list(_alive.known):
+        graph.evaluations.clear()
+
+
 def current_graph() -> Graph:
     """The Graph of the innermost `with Graph():`, else the default one."""
     entered = _current.get()
