@@ -8,6 +8,7 @@ A chain `a + b + c` makes one sum of three terms and `a*b/c` one product, as `to
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
@@ -17,7 +18,7 @@ from symbody.arguments import declared
 from symbody.errors import ExpressionError, NameLookupError, nearest
 from symbody.expr.arithmetic import add, collect, divide, mul, multiply_all, power, raise_to
 from symbody.expr.call import as_nodes, call
-from symbody.expr.coefficients import negate, scale
+from symbody.expr.coefficients import as_float, negate, scale
 from symbody.expr.external import Piecewise
 from symbody.expr.function_row import AND, ANY, COMPARE, FUNCTIONS, NOT, OR, POWER, PRODUCT, SIGN, SUM
 from symbody.expr.functions import piecewise
@@ -189,16 +190,23 @@ class _Reader:
                 raise self.unexpected(token, OPERAND)
 
     def number(self, token: Token) -> Node:
+        return as_nodes([self.graph.one, self.value(token)])[1]
+
+    def value(self, token: Token, kind: type[int | float] = int) -> int | float:
+        """The number of a token, of integers as this kind."""
         try:
             if token.text[:2] in ("0x", "0X"):
                 value: int | float = int(token.text, 16)
             else:
                 value = int(token.text) if token.text.isdigit() else float(token.text)
+            value = as_float(value) if kind is float else value
         except ValueError:  # Python refuses integers of thousands of digits
             raise error_at(self.text, token.place, f"an integer of {len(token.text)} digits is too long.") from None
         if value == math.inf:
             raise error_at(self.text, token.place, f"{token.text} is too large for a float; they end at 1.8e308.")
-        return as_nodes([self.graph.one, value])[1]
+        if value == 0 and re.search("[1-9]", re.split("[eE]", token.text)[0]):
+            raise error_at(self.text, token.place, f"{token.text} is too small for a float; they begin at 4.9e-324.")
+        return value
 
     def lookup(self, token: Token) -> Node:
         name = token.text
@@ -237,7 +245,7 @@ class _Reader:
                     sign, token = (-1.0 if token.text == "-" else 1.0), self.next()
                 if token.kind != "number":
                     raise self.unexpected(token, "a number")
-                values.append(sign * float(token.text))
+                values.append(sign * self.value(token, float))
                 token = self.next()
                 if token.text == "]":
                     break
