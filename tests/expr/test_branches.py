@@ -100,6 +100,8 @@ def test_powers_at_zero_have_their_limits():
         assert second[0][1] == second[1][0] == mixed
         assert second[1][1] == 0.0
     assert slopes(x**p, [x, p], [0.0, 0.0])[0] == [0.0, -math.inf]
+    assert evaluate((2**p).diff(p), {p: 3.0}) == pytest.approx(8 * math.log(2), rel=1e-15)
+    assert math.isnan(evaluate((sb.maximum(-2, p - 5) ** p).diff(p), {p: 2.0}))  # of a negative base: none
     assert evaluate((x**p).diff(x, p), {x: 2.0, p: 0.0}) == pytest.approx(0.5, rel=1e-15)  # x^(p-1) at p = 0
 
 

@@ -73,12 +73,15 @@ def _pow_partials(n: Node, x: Node, y: Node) -> tuple[Node, Node]:
 
     The limit there is 0, written as what has the limits of the second derivatives, infinite ones included.
     """
+    by_x, by_y = y * call("pow", x, y - 1), call("log", x) * n
+    if x.op is CONST and x.data != 0:
+        return by_x, by_y
     at_zero = call("and", call("eq", x, 0), call("eq", y, 0))
     vanished = call("and", call("eq", n, 0), call("le", 0, x))
     falling = call("and", call("lt", 0, y), call("le", y, 1))
     return (
-        call("select", at_zero, power(y, HALF), y * call("pow", x, y - 1)),
-        call("select", vanished, call("select", falling, -power(x, HALF), 0), call("log", x) * n),
+        call("select", at_zero, power(y, HALF), by_x),
+        call("select", vanished, call("select", falling, -power(x, HALF), 0), by_y),
     )
 
 
