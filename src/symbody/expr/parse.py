@@ -8,14 +8,13 @@ A chain `a + b + c` makes one sum of three terms and `a*b/c` one product, as `to
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Mapping
 from fractions import Fraction
 from itertools import pairwise
 from typing import Any
 
 from symbody.arguments import declared
-from symbody.errors import ExpressionError, NameLookupError, nearest
+from symbody.errors import ExpressionError, NameLookupError, is_lost, nearest
 from symbody.expr.arithmetic import add, collect, divide, mul, multiply_all, power, raise_to
 from symbody.expr.call import as_nodes, call
 from symbody.expr.coefficients import as_float, negate, scale
@@ -204,7 +203,7 @@ class _Reader:
             raise error_at(self.text, token.place, f"an integer of {len(token.text)} digits is too long.") from None
         if value == math.inf:
             raise error_at(self.text, token.place, f"{token.text} is too large for a float; they end at 1.8e308.")
-        if value == 0 and re.search("[1-9]", re.split("[eE]", token.text)[0]):
+        if is_lost(token.text, value):
             raise error_at(self.text, token.place, f"{token.text} is too small for a float; they begin at 4.9e-324.")
         return value
 
