@@ -27,9 +27,9 @@ def is_zero(value: Any) -> bool:
     return bool(value == 0)
 
 
-def is_choice(node: Node) -> bool:
-    """Whether the operation takes one of several branches."""
-    row = FUNCTIONS.get(node.op)
+def is_choice(op: str) -> bool:
+    """Whether an operation takes one of several branches."""
+    row = FUNCTIONS.get(op)
     return row is not None and row.tangent is not None
 
 

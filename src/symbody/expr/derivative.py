@@ -16,7 +16,7 @@ import numpy as np
 
 from symbody.errors import ExpressionError
 from symbody.expr.arithmetic import collect, mul
-from symbody.expr.branches import Branches, Condition, chosen, is_choice, is_steep, is_zero
+from symbody.expr.branches import Branches, Condition, added, chosen, is_choice, is_steep, is_zero
 from symbody.expr.coefficients import scale
 from symbody.expr.function_row import FUNCTIONS, is_truth
 from symbody.expr.lu import solve_linear
@@ -289,61 +289,69 @@ def _accumulate(outputs: list[Node], weights: list[Node], held: set[Node]) -> di
     order = topological(outputs)
     # a function of constants alone has no derivative to speak of, and need not have one
     active: set[Node] = set()
-    choices = False
+    choices = any(map(is_choice, {node.op for node in order}))
     for node in order:
         if node.op is SYMBOL or node in held or any(a in active for a in node.args):
             active.add(node)
-        choices = choices or is_choice(node)
     for node in reversed(order):
         parts = gathered.pop(node, None)
         if parts is None or node not in active:
             continue
-        where, adjoint = parts[0][:2] if len(parts) == 1 else branches.merge([(w, a) for w, a, _ in parts])
+        if len(parts) == 1:
+            where, adjoint, steep = parts[0]
+        elif not choices:
+            where, adjoint, steep = None, added([a for _, a, _ in parts]), False
+        else:
+            where, adjoint = branches.merge([(w, a) for w, a, _ in parts])
+            steep = any(s for _, _, s in parts)
         if node.op is SYMBOL or node in held:
             adjoints[node] = chosen(where, adjoint)
             continue
         if is_zero(adjoint):
             continue
-        steep = choices and any(s for _, _, s in parts)
         if node.op is AT and not node.args[0].data.unknowns:
             checked[node.args[0]] = None
             gathered.setdefault(node.args[1], []).append((where, adjoint, steep))
             continue
         below = steep or (choices and is_steep(node))
-        for child, inside, weight in _edges(node, where, steep, branches):
+        pairs = _edges(node, where, steep, branches) if choices else _inputs_and_partials(node)
+        for child, inside, weight in pairs:
             gathered.setdefault(child, []).append((inside, adjoint * weight, below))
     for check in checked:
         adjoints = {symbol: at(check, adjoint) for symbol, adjoint in adjoints.items()}
     return adjoints
 
 
-def _edges(node: Node, where: Condition, steep: bool, branches: Branches) -> Iterator[tuple[Node, Condition, Any]]:
-    """Nodes that a node reads, where that counts, and the partial derivatives by them.
-
-    where, steep: where the node's own adjoint counts, and whether it may be infinite
-    """
+def _inputs_and_partials(node: Node) -> list[tuple[Node, Condition, Any]]:
+    """Nodes that a node reads, where it reads them, and the partial derivatives by them, but for zeros."""
     if node.op is AT:
-        for child, weight, inside in _block_inputs(node, branches):
-            yield child, where if inside is None else branches.narrow(where, inside), weight
-        return
+        return _block_inputs(node)
     if node.op is RESULT:
         children, weights = node.args[0].args, external_partials(node.args[0])[node.data]
     else:
         children, weights = node.args, partials(node)
-    choice = is_choice(node)
-    for child, weight in zip(children, weights, strict=True):
+    return [(c, None, w) for c, w in zip(children, weights, strict=True) if not is_zero(w)]
+
+
+def _edges(node: Node, where: Condition, steep: bool, branches: Branches) -> Iterator[tuple[Node, Condition, Any]]:
+    """The same where there are choices.
+
+    where, steep: where the node's own adjoint counts, and whether it may be infinite
+    """
+    choice = is_choice(node.op)
+    for child, read, weight in _inputs_and_partials(node):
+        inside = where if read is None else branches.narrow(where, read)
         if choice:
-            for inside, w in branches.split(where, weight):
-                yield child, inside, w
-        elif not is_zero(weight):
-            # a value that is 0 by choice would meet an infinite adjoint
-            zero_unless = branches.nonzero(weight) if steep and weight.__class__ is Node else None
-            yield child, where if zero_unless is None else branches.narrow(where, zero_unless), weight
+            for branch, w in branches.split(inside, weight):
+                yield child, branch, w
+            continue
+        # a value that is 0 by choice would meet an infinite adjoint
+        zero_unless = branches.nonzero(weight) if steep and weight.__class__ is Node else None
+        yield child, inside if zero_unless is None else branches.narrow(inside, zero_unless), weight
 
 
-def _block_inputs(node: Node, branches: Branches) -> list[tuple[Node, Any, Condition]]:
-    """Nodes outside of a block that a value at its solution reads, with the total derivative by each, and where it is
-    read."""
+def _block_inputs(node: Node) -> list[tuple[Node, Condition, Any]]:
+    """Nodes outside of a block that a value at its solution reads, where it does, and the total derivative by each."""
     solve, body = node.args
     roots = [*solve.args[: len(solve.data.unknowns)], body]
     reads: dict[Node, None] = {}
@@ -357,9 +365,9 @@ def _block_inputs(node: Node, branches: Branches) -> list[tuple[Node, Any, Condi
     forward = _Forward({x: {k: node.graph.one} for k, x in enumerate(inputs)})
     forward.walk([node], forward.root)
     row = forward.find(node, forward.root)
-    where = _read_where(roots, inside, branches) if any(is_choice(x) for x in inside) else {}
+    where = _read_where(roots, inside) if any(is_choice(x.op) for x in inside) else {}
     blocks = [x for x in inside if x.op is SOLVE] + [solve]
-    return [(x, row[k], _at_all(blocks, where.get(x))) for k, x in enumerate(inputs) if k in row]
+    return [(x, _at_all(blocks, where.get(x)), row[k]) for k, x in enumerate(inputs) if k in row]
 
 
 def _at_all(blocks: list[Node], condition: Condition) -> Condition:
@@ -370,14 +378,15 @@ def _at_all(blocks: list[Node], condition: Condition) -> Condition:
     return condition
 
 
-def _read_where(roots: list[Node], inside: list[Node], branches: Branches) -> dict[Node, Condition]:
+def _read_where(roots: list[Node], inside: list[Node]) -> dict[Node, Condition]:
     """Under what conditions the nodes of a block read what does not depend on its unknowns."""
+    branches = Branches()
     gathered: dict[Node, list[Condition]] = {root: [None] for root in roots}
     for x in reversed(inside):
         if x not in gathered or is_truth(x.op):
             continue
         where = branches.either(gathered.pop(x))
-        if is_choice(x):
+        if is_choice(x.op):
             for child, weight in zip(x.args, partials(x), strict=True):
                 gathered.setdefault(child, []).extend(c for c, _ in branches.split(where, weight))
         else:
