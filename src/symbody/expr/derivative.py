@@ -365,7 +365,7 @@ def _block_inputs(node: Node) -> list[tuple[Node, Condition, Any]]:
     forward = _Forward({x: {k: node.graph.one} for k, x in enumerate(inputs)})
     forward.walk([node], forward.root)
     row = forward.find(node, forward.root)
-    where = _read_where(roots, inside) if any(is_choice(x.op) for x in inside) else {}
+    where = _read_where(roots, inside) if any(map(is_choice, {x.op for x in inside})) else {}
     blocks = [x for x in inside if x.op is SOLVE] + [solve]
     return [(x, _at_all(blocks, where.get(x)), row[k]) for k, x in enumerate(inputs) if k in row]
 
