@@ -56,6 +56,7 @@ class Branches:
     def __init__(self) -> None:
         self.made: dict[Node, tuple[Condition, Node, bool]] = {}  # -> outer condition, that of a choice, the branch
         self.found: dict[Node, Condition] = {}  # the memory of `nonzero`
+        self.passing: dict[str, bool] = {}  # that of `_passes_zero`, by operation
 
     def narrow(self, outer: Condition, condition: Node, holds: bool = True) -> Node:
         """Inside of `outer`, the branch that is taken where `condition` holds (or does not)."""
@@ -144,9 +145,15 @@ class Branches:
     def nonzero(self, node: Node) -> Condition:
         """Where a value may differ from 0, as far as the choices among its factors and terms say: None for anywhere."""
         if node not in self.found:
-            for x in topological([node], lambda n: n in self.found or not _passes_zero(n)):
+            for x in topological([node], lambda n: n in self.found or not self._passes(n)):
                 self.found[x] = self._nonzero(x)
         return self.found.get(node)
+
+    def _passes(self, node: Node) -> bool:
+        known = self.passing.get(node.op)
+        if known is None:
+            known = self.passing[node.op] = _passes_zero(node)
+        return known
 
     def _nonzero(self, node: Node) -> Condition:
         op, args, found = node.op, node.args, self.found
