@@ -227,7 +227,7 @@ def _hessian(self: System, output: str, variable: str) -> System:
 
 
 def _jvp(self: System, output: str, variable: str) -> System:
-    """Derivative along a direction, which becomes the input v_<variable>."""
+    """Derivative along a direction, which becomes the input v_<variable>, or v_<variable>_ beside one of that name."""
     from symbody.symbolic.system.differentiate import jvp_system
 
     return jvp_system(self, output, variable)

@@ -11,6 +11,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
 from symbody.basics.errors import nearest
+from symbody.basics.memory import forget_all
 from symbody.symbolic.expr.function_row import (
     AND,
     ANY,
@@ -106,10 +107,13 @@ def add_function(row: Function) -> Callable[..., Any]:
 
 
 def remove_function(name: str) -> None:
-    """Take an added function away. Expressions that call it cannot be used any more."""
+    """Take an added function away. Expressions that call it cannot be used, unless it is added again."""
     from symbody.symbolic.expr.function_row import remove_row
+    from symbody.symbolic.expr.graph import forget_evaluations
 
     remove_row(name)
+    forget_evaluations()
+    forget_all()
 
 
 def functions() -> dict[str, Function]:
@@ -134,6 +138,7 @@ def remove_pass(name: str) -> None:
     from symbody.symbolic.rewrite.presets import remove_pass_row
 
     remove_pass_row(name)
+    forget_all()
 
 
 def passes() -> dict[str, Pass]:
@@ -158,6 +163,7 @@ def remove_target(name: str) -> None:
     from symbody.codegen.targets import remove_target_row
 
     remove_target_row(name)
+    forget_all()
 
 
 def targets() -> dict[str, Target]:
@@ -182,6 +188,7 @@ def remove_force_element(kind: str) -> None:
     from symbody.model.library.force_elements import remove_row
 
     remove_row(kind)
+    forget_all()
 
 
 def force_elements() -> dict[str, ForceElement]:
@@ -206,6 +213,7 @@ def remove_part(name: str) -> None:
     from symbody.bondgraph.graph.parts import remove_part_row
 
     remove_part_row(name)
+    forget_all()
 
 
 def parts() -> dict[str, Part]:
@@ -230,6 +238,7 @@ def remove_hook(name: str) -> None:
     from symbody.motion.events.hooks import remove_hook
 
     remove_hook(name)
+    forget_all()
 
 
 def add_method(row: Method | RungeKutta | Splitting | Diagonal) -> Method:
@@ -244,6 +253,7 @@ def remove_method(name: str) -> None:
     from symbody.motion.methods.methods import remove_method
 
     remove_method(name)
+    forget_all()
 
 
 def hooks() -> dict[str, HookRow]:
@@ -326,6 +336,7 @@ def remove_motion(name: str) -> None:
     from symbody.model.record.motion_check import remove_motion as remove
 
     remove(name)
+    forget_all()
 
 
 def motions() -> dict[str, Motion]:
@@ -347,6 +358,7 @@ def remove_joint_kind(name: str) -> None:
     from symbody.model.record.joints import remove_joint_kind as remove
 
     remove(name)
+    forget_all()
 
 
 def joint_kinds() -> dict[str, Kind]:

@@ -14,6 +14,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 
+import symbody as sb
 from helpers.programs import CUBIC, Builder, pendulum, random_inputs, random_program
 from symbody.basics.atomic_file import SUFFIX, remove_abandoned
 from symbody.basics.errors import NameLookupError
@@ -69,6 +70,35 @@ def test_every_option_and_every_program_has_its_own_entry(folder: Path) -> None:
     compile_program(random_program(1, size=10))
     compile_program(pendulum(), cache=False, lanes=1)
     assert len(entries(folder)) == 5
+
+
+@pytest.mark.parametrize("swapped", [False, True])
+@pytest.mark.parametrize("order", [(0, 1, 2), (2, 0, 1), (1, 2, 0)])
+def test_externals_of_one_name_are_told_apart_by_place(folder: Path, order: tuple[int, ...], swapped: bool) -> None:
+    """A factory makes functions of one name: each compile gives each call its own, from the cache too."""
+    made = [sb.External("curve", 1, function=lambda u, k=k: 10.0**k * u) for k in range(3)]
+    for again in range(2):
+        with sb.Graph():
+            x, y = sb.symbols("x y")
+            # made in one order, read in another; the last call is of the first or of the second function
+            calls = [sb.extern(made[k], x) for k in order]
+            calls.append(sb.extern(made[order[swapped]], y))
+            system = sb.System("curves", inputs={"x": x, "y": y}, outputs={"f": np.array(calls[::-1])})
+            wanted = [10.0 ** order[swapped] * 3.0, *(10.0**k * 2.0 for k in order[::-1])]
+            assert system.compile()(2.0, 3.0).tolist() == wanted, again
+            assert system.compile("python")(2.0, 3.0).tolist() == wanted
+    assert len(entries(folder)) == 1
+
+
+def test_systems_that_call_other_functions_of_one_name_have_entries_of_their_own(folder: Path) -> None:
+    first, second = (sb.External("curve", 1, function=lambda u, k=k: k + u) for k in (1, 10))
+    for last in (first, second):
+        with sb.Graph():
+            x, y = sb.symbols("x y")
+            calls = [sb.extern(first, x), sb.extern(second, x), sb.extern(last, y)]
+            system = sb.System("curves", inputs={"x": x, "y": y}, outputs={"f": np.array(calls)})
+            assert system.compile()(2.0, 3.0).tolist() == [3.0, 12.0, last.function(3.0)]
+    assert len(entries(folder)) == 2
 
 
 def test_externals_are_matched_by_name(folder: Path) -> None:

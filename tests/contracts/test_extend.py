@@ -13,20 +13,25 @@ import symbody as sb
 from helpers.function_contract import CHECKS, samples, units_apart
 from helpers.pages import run_command
 from symbody.basics.errors import CompileError, DefinitionError, ExpressionError, FormatError, NameLookupError
+from symbody.codegen.compile import emit_files
 from symbody.codegen.interop.casadi_bridge import to_casadi
 from symbody.codegen.interop.sympy_bridge import from_sympy, to_sympy
 from symbody.extend import (
+    Effect,
+    ForceElement,
     Function,
     Instructions,
     Kernel,
     Pass,
     Source,
     Target,
+    add_force_element,
     add_function,
     add_pass,
     add_target,
     functions,
     passes,
+    remove_force_element,
     remove_function,
     remove_pass,
     remove_target,
@@ -283,6 +288,50 @@ def test_targets_are_refused_by_name(listed):
         remove_target("c")
     with pytest.raises(NameLookupError, match="'listing'"):
         remove_target("listin")
+
+
+def gain(k):
+    """k x, with its texts."""
+    texts = dict.fromkeys(("fortran", "array", "matlab", "rust", "javascript", "julia", "maple"), f"({k}*{{0}})")
+    return Function(
+        name="gain", arity=1, about="k x.", arrays=lambda u: k * u, partials=lambda n, x: (k,), c=f"({k}*{{0}})",
+        texts=texts, latex=f"G_{k:.0f}", llvm=lambda ir, a: ir.line(f"fmul {ir.double} {a}, {ir.number(k)}"),
+    )  # fmt: skip
+
+
+def test_a_function_that_is_changed_is_changed_everywhere():
+    """A name that gets another row in one process: texts, Kernels and runs, of Systems made before, too: x' = k x."""
+    old = None
+    for k in (2.0, 3.0):
+        call = add_function(gain(k))
+        try:
+            x = sb.symbol("x", "state")
+            new = sb.System("grow", inputs={"x": x}, outputs={"r": call(x)}, states={"x": "r"})
+            old = old or new
+            for system in (old, new):
+                for target in ("c", "fortran2008", "matlab", "rust", "javascript", "julia", "maple", "jax"):
+                    assert f"({k}" in "".join(emit_files(system, target).values()), target
+                assert f"G_{k:.0f}" in system.emit("latex")
+                for target in TARGET_NAMES:
+                    assert system.compile(target)(1.0) == k
+                run = sb.simulate(system, 1.0, 1e-3, method="rk4", states0={"x": 1.0})
+                assert run["x"][-1] == pytest.approx(math.exp(k), rel=1e-9)
+        finally:
+            remove_function("gain")
+
+
+def test_a_force_element_that_is_changed_is_changed_in_models_made_before():
+    """A mass of 1 kg on a rail in wind: v' = k v."""
+    rail = sb.Mechanism.builder("glider", gravity=[0, 0, 0])
+    rail.body("cart", mass=1.0).joint("x", "prismatic", "world", "cart", axis="x")
+    mech = None
+    for k in (1.0, 2.0):
+        add_force_element(ForceElement("wind", "k v", ("joint",), lambda place, k=k: Effect(k * place.v)))
+        try:
+            mech = mech or rail.force("wind", "wind", joint="x").done()
+            assert sb.simulate(mech, 1.0, 1e-3, method="rk4", qd0=[1.0])["qd"][-1, 0] == pytest.approx(math.exp(k))
+        finally:
+            remove_force_element("wind")
 
 
 # -- passes

@@ -8,6 +8,7 @@ import pytest
 
 import symbody as sb
 from symbody.basics.errors import ModelError
+from symbody.model.record.typed_values import read_value
 from symbody.model.record.units import read_unit
 
 FILE = """
@@ -138,3 +139,14 @@ def test_lengths_in_place_of_angles_are_refused():
             b.body("a", frames={"f": {"position": (0, 0, 0), "rotation": rotation}})
     b.parameter("alpha", 1.0, "rad")
     b.body("a", frames={"f": {"position": (0, 0, 0), "rotation": ("x", "alpha + 90*deg")}})
+
+
+@pytest.mark.parametrize("mass", ["1e-400", "0.2e-330", "2*1e-400", "1e-400*kg", "-3.5e-999"])
+def test_numbers_that_floats_take_for_zero_are_refused(tmp_path, mass):
+    """A mass of 0 makes another program than a small one."""
+    with pytest.raises(ModelError, match=r"too small for a float; they begin at 4.9e-324"):
+        load(tmp_path, mass=mass)
+    if not mass.startswith("2*"):
+        with pytest.raises(ModelError, match=r"q0 is .*too small"):
+            read_value(mass.replace("kg", "rad"), None, "q0")
+    assert load(tmp_path, mass="0.0e-400").bodies[0].name == "link"

@@ -182,6 +182,11 @@ def float_of(text: str) -> float:
     return float(text)
 
 
+def is_lost(text: str, value: float) -> bool:
+    """Whether the text of a number that is not 0 gave 0: floats begin at 4.9e-324."""
+    return value == 0 and any(c in "123456789" for c in text.lower().partition("e")[0])
+
+
 def array_argument(name: str, value: Any, expected: str, **words: Any) -> np.ndarray:
     """An array of floats; its shape is left to the caller."""
     try:

@@ -26,21 +26,25 @@ PLACE = "_memory"  # in the dictionary of the record
 MOST = 64  # values of one kind: the oldest gives way, so that a sweep over options does not fill the memory
 
 _FIRST = Lock()  # of two threads that ask a record for the first time, one makes its Memory
+_AGE = [0]  # how often all that was derived became void
 
 
 class Memory:
     """Values by kind and key."""
 
-    __slots__ = ("_kinds", "_lock", "owner")
+    __slots__ = ("_age", "_kinds", "_lock", "owner")
 
     def __init__(self, owner: int) -> None:
         """owner: id of the record."""
         self.owner = owner
+        self._age = _AGE[0]
         self._kinds: dict[str, dict[Hashable, Any]] = {}
         self._lock = RLock()
 
     def get(self, kind: str, key: Hashable, make: Callable[[], T], most: int = MOST) -> T:
         """The value of this kind and key; made, and kept, where there is none."""
+        if self._age != _AGE[0]:
+            self._kinds, self._age = {}, _AGE[0]
         try:
             found = self._kinds.get(kind, {}).get(key, self)
         except TypeError:
@@ -62,6 +66,11 @@ class Memory:
 
     def __reduce__(self) -> tuple[type[Memory], tuple[int]]:
         return Memory, (0,)
+
+
+def forget_all() -> None:
+    """What every record keeps is made again: a function that it may call is no more what it was."""
+    _AGE[0] += 1
 
 
 def memory_of(record: Any) -> Memory:

@@ -134,3 +134,21 @@ def test_names_of_a_function_are_those_that_casadi_takes():
     assert (f.name(), f.name_in(), f.name_out()) == ("odd_name", ["a_b", "a_b_2", "k"], ["y_x"])
     assert math.isnan(float(f(a_b=1)["y_x"]))  # k has no default
     assert float(f(a_b=2, a_b_2=3, k=1)["y_x"]) == 7
+
+
+@pytest.mark.parametrize("kind", ["SX", "MX", "DM"])
+def test_emitted_min_and_max_keep_nan(kind):
+    """As in every target: NaN in either operand is the result."""
+    x, y = sb.symbols("x y")
+    system = sb.System("s", inputs={"x": x, "y": y}, outputs={"f": [sb.minimum(x, y), sb.maximum(x, y), abs(x)]})
+    module: dict = {}
+    exec(system.emit("casadi"), module)
+    nan, inf = math.nan, math.inf
+    for a, b in ((nan, 1.0), (1.0, nan), (nan, nan), (inf, nan), (inf, -inf), (-inf, 2.0), (2.0, 1.0), (1.0, 1.0)):
+        if kind == "DM":
+            found = module["s"](casadi.DM(a), casadi.DM(b), [])[0]
+        else:
+            X, Y = (getattr(casadi, kind).sym(n) for n in "xy")
+            found = casadi.Function("f", [X, Y], [module["s"](X, Y, [])[0]])(a, b)
+        smaller, larger = (nan, nan) if a != a or b != b else (min(a, b), max(a, b))
+        np.testing.assert_array_equal(np.array(found).ravel(), [smaller, larger, abs(a)])

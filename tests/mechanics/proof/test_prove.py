@@ -288,3 +288,14 @@ def test_degrees_bound_those_of_polynomials_and_quotients():
     assert (power.numerator, power.denominator) == (8, 0)
     assert quotient.denominator == 4
     assert quotient.numerator <= 6
+
+
+def test_external_functions_of_one_name_are_not_taken_for_one() -> None:
+    x = Graph().symbol("x")
+    one, two = (sb.External("curve", 1, function=lambda u, k=k: k * u) for k in (1, 2))
+    f, g = (system_of(sb.extern(e, x) ** 2) for e in (one, two))
+    assert prove_equal(f, system_of(sb.extern(one, x) * sb.extern(one, x))).proved
+    assert prove_equal(f, g).verdict == "not provable"
+    assert "'curve'" in prove_equal(f, g).reason
+    both = system_of(sb.extern(one, x) - sb.extern(two, x))
+    assert not prove_equal(both, system_of(0 * x)).proved

@@ -217,3 +217,39 @@ def test_wrong_names_are_told_with_the_nearest():
         sb.differentiable(mech, 0.1, ["joint1"], of=["q"], step=0.01, inputs={"joint1": "-q.joint1"})
     with pytest.raises(ShapeError, match="theta has shape"):
         sb.differentiable(mech, 0.1, ["m2"], of=["q"], step=0.01)(np.zeros(3))
+
+
+def hertz_run(theta, step=0.01, count=100):
+    """(position, speed) after a flight, a contact of Hertz and a flight, by an own Runge-Kutta loop. theta: k, start"""
+    k, *y = theta
+    y = np.array(y)
+
+    def rates(y):
+        return np.array([y[1], -k * (y[0] - 0.1) ** 1.5 if y[0].real > 0.1 else 0.0])
+
+    for _ in range(count):
+        a = rates(y)
+        b = rates(y + step / 2 * a)
+        c = rates(y + step / 2 * b)
+        d = rates(y + step * c)
+        y = y + step * (a / 6 + b / 3 + c / 3 + d / 6)
+    return y
+
+
+def test_a_law_that_is_undefined_behind_its_branch():
+    """A Hertz contact as a text: (q - 0.1)**1.5 has no value in flight, where the force is 0."""
+    q, v = sb.symbols("q v", "state")
+    k = sb.symbol("k", "parameter", default=300.0)
+    force = sb.parse("select(q > 0.1, -k*(q - 0.1)**1.5, 0)", names={"q": q, "k": k})
+    wall = sb.System("wall", inputs={"q": q, "v": v}, outputs={"qr": v, "vr": force}, states={"q": "qr", "v": "vr"})
+    start = np.array([300.0, -0.503, 1.0])
+    f = sb.differentiable(
+        wall, 1.0, ["k", "q", "v"], of=["q", "v"], step=0.01, method="rk4", states0={"q": start[1], "v": start[2]}
+    )
+
+    def slopes(theta):
+        return np.array([hertz_run(theta + 1j * STEP * e).imag / STEP for e in np.eye(3)]).T
+
+    close(both_modes(f), slopes(start), 1e-10)
+    w = np.array([1.0, 0.5])
+    close(f.hessian(weights=w), differences(lambda theta: w @ slopes(theta), start, 1e-7), 1e-4)

@@ -187,7 +187,7 @@ def test_free_symbols_come_in_the_order_of_their_making():
 
 def test_select_and_comparisons_fold():
     x = sb.symbols("x")
-    assert sb.select(True, x, 1) is x
+    assert sb.select(1, x, 1) is x
     assert sb.select(x < 1, x, x) is x
     assert sb.select(sb.equal(2, 3), 1, x) is x
     assert sb.minimum(x, x) is x
@@ -410,3 +410,23 @@ def test_threads_that_make_a_symbol_at_once_get_one():
         patch.setattr(arena, "Node", Slow)
         x = graph.symbol("x")
     assert x is others[1]
+
+
+def test_wrong_calls_about_symbols_are_told_in_a_sentence():
+    x, y = sb.symbols("x y")
+    assert sb.substitute(x + y, {x: 2 * y}) is 3 * y
+    assert sb.substitute([x, x * y], {x: y}) == [y, y**2]
+    for wrong in (lambda: sb.substitute("x", {x: y}), lambda: sb.substitute([x, 2], {x: y}),
+                  lambda: sb.substitute(x, {"x": y}), lambda: sb.substitute(x, [x]), lambda: sb.substitute(3, {x: y}),
+                  lambda: sb.substitute(x, None), lambda: sb.substitute(x, {x: "y"})):  # fmt: skip
+        with pytest.raises(ExpressionError, match=r"expect|neither"):
+            wrong()
+    with pytest.raises(ExpressionError, match=r"'A' was given shape=\(2, 3\).*default, nonzero.*reshape"):
+        sb.symbol("A", shape=(2, 3))
+    with pytest.raises(ExpressionError, match="'A' was given unit="):
+        sb.symbol("A", unit=["m"])
+    for names in ("A[2,3]", "x y[1]", "f(x)", "{a}"):
+        with pytest.raises(ExpressionError, match=r"symbols.. was given.*reshape"):
+            sb.symbols(names)
+    assert sb.symbol("A[2]").data.name == "A[2]"
+    assert sb.symbols("a1:4, b") == [*map(sb.symbol, ("a1", "a2", "a3", "b"))]

@@ -197,3 +197,32 @@ def test_powers_by_large_exponents_have_the_right_sign(exponent):
         else:
             expected = (-1) ** (exponent % 2) * math.exp(exponent * math.log(near))
         assert found == pytest.approx(expected, rel=1e-7)
+
+
+@pytest.mark.parametrize("text", ["1e-400", "x + 2e-324", "0." + "0" * 330 + "1", "piecewise(x, [0, 1], [1e-400])"])
+def test_numbers_too_small_for_floats_are_not_read_as_zero(text):
+    with pytest.raises(ParseError, match="too small for a float"):
+        parse(text)
+
+
+def test_small_numbers_and_zeros_are_read():
+    for text in ("4.9e-324", "2.2250738585072014e-308", "0e-999", "0.000", "0e5"):
+        assert float(parse(text).data) == float(text)
+    with pytest.raises(ParseError, match="too large"):
+        parse("piecewise(x, [0, 1e400], [1])")
+    assert parse("piecewise(x, [0, 0x10], [1])").data.x == (0.0, 16.0)
+
+
+@pytest.mark.parametrize("text", ["x²", "2*x² + 1", "x½", "aⁿ", "sin(x)²"])
+def test_raised_characters_are_no_names(text):
+    with pytest.raises(ParseError, match="has no meaning here"):
+        parse(text)
+
+
+def test_names_of_other_scripts_are_read_and_written():
+    for name in ("θ", "x₁", "é", "名", "q_ё"):
+        assert parse(name) is symbols(name)
+        assert parse(to_text(symbols(name))) is symbols(name)
+    squared = symbols("x²")
+    assert to_text(squared) == "`x²`"
+    assert parse("`x²`") is squared

@@ -11,7 +11,7 @@ import pytest
 
 import symbody as sb
 from helpers.expressions import random_expressions
-from symbody.basics.errors import FormatError
+from symbody.basics.errors import DefinitionError, FormatError
 from symbody.symbolic.expr.evaluate import evaluate
 from symbody.symbolic.system import save
 from symbody.symbolic.system.save import fingerprint, from_record, load_system, record
@@ -201,3 +201,16 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
         system.save(path)
     assert path.read_text() == before
     assert list(tmp_path.iterdir()) == [path]
+
+
+def test_two_external_functions_of_one_name_are_refused_by_files(tmp_path):
+    x = sb.symbol("x")
+    first, second = (sb.External("curve", 1, function=lambda u, k=k: k + u) for k in (1, 10))
+    system = sb.System("two", inputs={"x": x}, outputs={"f": sb.extern(first, x) + 2 * sb.extern(second, x)})
+    with pytest.raises(DefinitionError, match=r"'two' calls two different external functions 'curve'.*own"):
+        system.save(tmp_path / "two.json")
+    one = system.replace(outputs={"f": sb.extern(first, x) + sb.extern(first, 2 * x)})
+    path = one.save(tmp_path / "one.json")
+    assert load_system(path, externals=[first, first]).compile("python")(3.0) == 4.0 + 7.0
+    with pytest.raises(DefinitionError, match="two different external functions 'curve' were given"):
+        load_system(path, externals=[first, second])

@@ -6,6 +6,7 @@ import pytest
 import symbody as sb
 from symbody.basics.errors import DefinitionError, ExpressionError, NameLookupError, ShapeError
 from symbody.symbolic.expr.evaluate import evaluate
+from symbody.symbolic.system.differentiate import vjp_system
 
 
 @pytest.fixture(autouse=True)
@@ -143,3 +144,42 @@ def test_a_symbol_listed_as_parameter_becomes_one():
     assert system.parameters["m"][()].role == "parameter"
     assert system.count().setup == 1
     assert system.compile("python")(2.0) == 8.0
+
+
+def test_a_symbol_is_an_input_or_a_parameter():
+    x, p = sb.symbol("x"), sb.symbol("p", "parameter")
+    with pytest.raises(DefinitionError, match="symbol x is in 'x' and in 'q'"):
+        sb.System("s", inputs={"x": x}, parameters={"q": x}, outputs={"f": 2 * x})
+    with pytest.raises(DefinitionError, match="input 'p' has the symbol p of role 'parameter'"):
+        sb.System("s", inputs={"p": p, "x": x}, outputs={"f": sb.sin(p) * x})
+
+
+def test_new_inputs_of_derivatives_have_names_and_symbols_of_their_own():
+    """f = x v_x and g = x w_f: directions and weights never share a name or a symbol with what the System has."""
+    x, v, w = sb.symbols("x v_x w_f_1")
+    k = sb.symbol("v_k", "parameter", default=5.0)
+    system = sb.System("s", inputs={"x": x, "v_x": v, "w_f": w}, outputs={"f": x * v * k, "g": x * w})
+    along = system.jvp("f", "x")
+    assert list(along.inputs) == ["x", "v_x", "w_f", "v_x_"]
+    assert along.compile()(2.0, 3.0, 7.0, 0.5) == 3.0 * 5.0 * 0.5
+    back = vjp_system(system, ["x", "w_f", "v_k"])
+    assert list(back.inputs) == ["x", "v_x", "w_f", "w_f_", "w_g"]
+    found = back.compile()(2.0, 3.0, 7.0, 0.5, 0.25)
+    assert list(found) == [0.5 * 15.0 + 0.25 * 7.0, 0.25 * 2.0, 0.5 * 6.0]
+    # a name that is free, whose symbol stands under another one, and a parameter of the name
+    other = sb.System("s", inputs={"x": x, "speed": v}, parameters={"v_y": k}, outputs={"f": x * v})
+    assert other.jvp("f", "x").compile()(x=2.0, speed=3.0, v_x=0.5) == 1.5
+    assert list(sb.System("s", inputs={"y": x}, parameters={"v_y": k}, outputs={"f": x * k}).jvp("f", "y").inputs) == [
+        "y",
+        "v_y_",
+    ]
+
+
+def test_runs_with_inputs_called_as_weights_are_differentiated():
+    """x' = w_1 x from x = 1: d x(1)/d w_1 = e^w_1."""
+    x, w = sb.symbol("x", "state"), sb.symbol("w_1")
+    system = sb.System("growth", inputs={"x": x, "w_1": w}, outputs={"r": w * x}, states={"x": "r"})
+    f = sb.differentiable(
+        system, 1.0, ["w_1"], of=["x"], step=0.01, method="rk4", states0={"x": 1.0}, inputs={"w_1": 0.5}
+    )
+    assert f.jacobian()[0, 0] == pytest.approx(np.exp(0.5), rel=1e-8)

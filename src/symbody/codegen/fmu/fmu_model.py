@@ -195,6 +195,7 @@ class _Making:
         files, lines = {}, []
         derived: list[str] = []
         setups: list[str] = []
+        seeded = self._seed_names()
 
         def module(key: str, outputs: dict[str, np.ndarray], where: dict[str, str], more: dict[str, Any] | None = None,
                    arguments: str = "const double *v, const motion_derived *d") -> None:  # fmt: skip
@@ -219,10 +220,8 @@ class _Making:
             for a in part.arguments.values():
                 if a.role == "input":
                     assert a.port is not None
-                    seed = a.port.name in (more or {})
-                    base = "seed" if seed else "v"
-                    source = a.port.name.removeprefix("seed_") if seed else a.port.name
-                    given.append(f"{base} + {place[source]}")
+                    base = "seed" if a.port.name in (more or {}) else "v"
+                    given.append(f"{base} + {place[seeded.get(a.port.name, a.port.name)]}")
                 elif a.role == "output":
                     assert a.port is not None
                     given.append(where[a.port.name])
@@ -272,7 +271,7 @@ class _Making:
             module("project", outputs, {f"new_{n}": f"x + {offset[n]}" for n in self.projected}, None,
                    "const double *v, const motion_derived *d, double *x")  # fmt: skip
         if motion.derivatives:
-            motion.derivatives = self._seeded(module, rates, where)
+            motion.derivatives = self._seeded(module, rates, where, seeded)
         counts = {
             "NX": nx, "NU": motion.size("input"), "NM": motion.size("mode"), "NP": motion.size("parameter"),
             "NY": motion.size("output"), "NG": len(motion.guards), "NV": total,
@@ -331,16 +330,22 @@ class _Making:
         lines += body if outputs else ["    (void)r;", "    (void)v;", "    (void)d;", "    (void)fired;"]
         lines += ["    return 0;", "}", ""]
 
-    def _seeded(self, module: Any, rates: dict[str, np.ndarray], where: dict[str, str]) -> bool:
+    def _seed_names(self) -> dict[str, str]:
+        """Names of the directions of states and inputs, none of which an argument has."""
+        prefix, taken = "seed_", {*self.system.inputs, *self.system.parameters}
+        while any(n.startswith(prefix) for n in taken):
+            prefix += "_"
+        return {f"{prefix}{n}": n for n in (*self.system.states, *self.inputs)}
+
+    def _seeded(self, module: Any, rates: dict[str, np.ndarray], where: dict[str, str], seeded: dict[str, str]) -> bool:
         """motion_along: derivatives of rates and outputs along a direction of states and inputs."""
         system = self.system
-        names = [*system.states, *self.inputs]
         seeds, symbols, directions = {}, [], []
-        for n in names:
+        for seed, n in seeded.items():
             array = np.empty(system.inputs[n].shape, dtype=object)
             for i in range(array.size):
-                array.flat[i] = system.graph.symbol(f"seed_{n}_{i}", "input")
-            seeds[f"seed_{n}"] = array
+                array.flat[i] = system.graph.symbol(f"{seed}_{i}", "input", scope="seed")
+            seeds[seed] = array
             symbols += list(system.inputs[n].flat)
             directions += list(array.flat)
         flat: list[Node] = [x for a in rates.values() for x in a.flat]

@@ -53,7 +53,7 @@ def compile_program(
     fma: use the CPU's fused multiply-add, if it has one, in sines too.
     fuse: contract products into sums for it (not where that is already decided, as for the Programs of a group).
     externals, functions: external functions, and functions that were added, which the Program calls; needed if
-        `program` is a function.
+        `program` is a function. The externals are in an order that `key` tells.
     """
     if level not in ("auto", "quick", "optimized"):
         raise CompileError(f"level is {level!r}; expected 'auto', 'quick' or 'optimized'.")
@@ -85,7 +85,8 @@ def compile_program(
             found = None  # written by something else under this name: make it again
     if found is None:
         made = made or (program() if callable(program) else program)
-        signature, tiers = _make(made, width, (fma, fma and fuse), level, name, entry if cache else None)
+        contract = fma and fuse
+        signature, tiers = _make(made, width, (fma, contract), level, name, entry if cache else None, externals)
     table = ExternalTable(made.externals if made is not None else matched(signature.externals, externals))
     if wait:
         tiers.wait()
@@ -93,13 +94,19 @@ def compile_program(
 
 
 def _make(
-    program: Program, width: int, fusing: tuple[bool, bool], level: str, name: str | None, entry: str | None
+    program: Program,
+    width: int,
+    fusing: tuple[bool, bool],
+    level: str,
+    name: str | None,
+    entry: str | None,
+    externals: Sequence[External],
 ) -> tuple[Signature, Tiers]:
     fma, fuse = fusing
     # a Program that is fused already means the machine's operation
     fma = fma or (host().fma and "fma" in program.ops)
     planned = plan(fuse_multiply_add(program) if fuse else program, width, fma)
-    signature = signature_of(planned.program, planned.layout, name)
+    signature = signature_of(planned.program, planned.layout, name, externals)
 
     def optimized() -> Code:
         compiler = compile_in_processes if signature.operations > PARALLEL else compile_modules

@@ -66,14 +66,14 @@ def raise_pending() -> None:
         raise error
 
 
-def matched(needed: Sequence[tuple[str, int, int]], given: Sequence[External]) -> list[External]:
-    """The externals that code was compiled for (name, arity, results), found by name among those given."""
-    by_name = {e.name: e for e in given}
+def matched(needed: Sequence[tuple[str, int, int, int]], given: Sequence[External]) -> list[External]:
+    """The externals that code was compiled for (name, arity, results, place), by place among those given: several may
+    have one name."""
     found = []
-    for name, arity, results in needed:
-        e = by_name.get(name)
-        if e is None:
-            raise NameLookupError(f"External '{name}' was not given. {nearest(name, by_name)}")
+    for name, arity, results, place in needed:
+        e = given[place] if place < len(given) else None
+        if e is None or e.name != name:
+            raise NameLookupError(f"External '{name}' was not given. {nearest(name, [e.name for e in given])}")
         if (e.arity, e.results) != (arity, results):
             raise CompileError(
                 f"External '{name}' takes {e.arity} and gives {e.results} numbers; "

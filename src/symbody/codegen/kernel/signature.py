@@ -10,6 +10,7 @@ from typing import Any
 
 from symbody.basics.errors import NameLookupError, nearest
 from symbody.codegen.llvm.modules import ModuleLayout
+from symbody.symbolic.expr.external import External
 from symbody.symbolic.lower.program import Program
 from symbody.symbolic.system.ports import Port
 
@@ -27,8 +28,8 @@ class NamedOutput:
 class Signature:
     """What a Kernel takes, gives and consists of.
 
-    blocks: (name, most evaluations, remedy, words of its checks); externals: (name, arity, results); counts: operations
-    by kind.
+    blocks: (name, most evaluations, remedy, words of its checks); externals: (name, arity, results, place among those
+    of the System); counts: operations by kind.
     """
 
     name: str
@@ -36,7 +37,7 @@ class Signature:
     parameters: tuple[Port, ...]
     outputs: tuple[NamedOutput, ...]
     blocks: tuple[tuple[str, int, str, tuple[str, ...]], ...]
-    externals: tuple[tuple[str, int, int], ...]
+    externals: tuple[tuple[str, int, int, int], ...]
     counts: dict[str, int]
     operations: int
     layout: ModuleLayout
@@ -68,14 +69,18 @@ class Signature:
             ports(data["parameters"]),
             tuple(NamedOutput(o["name"], tuple(o["shape"]), o["unit"]) for o in data["outputs"]),
             tuple((n, k, remedy, tuple(words)) for n, k, remedy, words in data["blocks"]),
-            tuple((n, a, r) for n, a, r in data["externals"]),
+            tuple((n, a, r, k) for n, a, r, k in data["externals"]),
             data["counts"],
             data["operations"],
             ModuleLayout(**data["layout"]),
         )
 
 
-def signature_of(program: Program, layout: ModuleLayout, name: str | None = None) -> Signature:
+def signature_of(
+    program: Program, layout: ModuleLayout, name: str | None = None, externals: Sequence[External] = ()
+) -> Signature:
+    """externals: those of the System, in order; none given: those of the Program."""
+    places = {e: k for k, e in enumerate(externals or program.externals)}
     runs = [*program.main(), *(v for b in program.blocks for v in b.body)]
     counts = Counter(program.ops[v] for v in runs)
     return Signature(
@@ -84,7 +89,7 @@ def signature_of(program: Program, layout: ModuleLayout, name: str | None = None
         program.parameters,
         tuple(NamedOutput(o.name, o.shape, o.unit) for o in program.outputs),
         tuple((b.name, b.max_iterations, b.remedy, b.words) for b in program.blocks),
-        tuple((e.name, e.arity, e.results) for e in program.externals),
+        tuple((e.name, e.arity, e.results, places[e]) for e in program.externals),
         dict(sorted(counts.items())),
         len(runs),
         layout,

@@ -31,6 +31,7 @@ from symbody.codegen.printer.language import (
 from symbody.codegen.printer.module_layout import Argument, EmittedModule, ModulePart, slots
 from symbody.codegen.printer.section_remarks import Remarks
 from symbody.symbolic.expr.function_row import FUNCTIONS
+from symbody.symbolic.expr.function_row import Function as Row
 from symbody.symbolic.expr.node import REACH
 from symbody.symbolic.lower.count import serving_checks
 from symbody.symbolic.lower.program import Program, SolveBlock, operands
@@ -104,9 +105,11 @@ def bounded(block: SolveBlock) -> bool:
 
 
 @lru_cache(maxsize=1000)
-def _template(language: Language, op: str) -> tuple[str, int, tuple[int, ...]]:
-    """Text of a function, how tightly it holds together, and how tightly its arguments must."""
-    row = FUNCTIONS.get(op)
+def _template(language: Language, op: str, row: Row | None) -> tuple[str, int, tuple[int, ...]]:
+    """Text of a function, how tightly it holds together, and how tightly its arguments must.
+
+    row: that of the name now; a name may have had another one before
+    """
     if row is not None and language.template is not None:
         return language.template(row)
     text = "" if row is None else row.text_in(language.functions)
@@ -380,7 +383,7 @@ class StatementWriter:
         if op == "table":
             table = self.program.tables[args[0]]
             return self.language.table(args[0], table, self.held(args[1], unit, LOOSE), self.module.prefix), ATOM
-        text, strength, needs = _template(self.language, op)
+        text, strength, needs = _template(self.language, op, FUNCTIONS.get(op))
         given = [self.held(a, unit, need) for a, need in zip(args, needs)]
         return text.format(*given, p=self.module.prefix.removesuffix("_")), strength
 

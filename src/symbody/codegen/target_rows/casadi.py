@@ -44,8 +44,9 @@ def {p}_checked(status, holds, outcome):
 
 
 def _adapt(text: str) -> str:
-    """Functions that have other names in CasADi."""
-    return text.replace("ca.where(", "ca.if_else(").replace("ca.abs(", "ca.fabs(")
+    """Functions that have other names in CasADi, to which a != a is 0: it compares symbols before there are numbers."""
+    text = text.replace("ca.where(", "ca.if_else(").replace("ca.abs(", "ca.fabs(")
+    return text.replace("(a != a)", "(1.0 - (a <= math.inf))")
 
 
 def _emit(source: Source, *, certificate: str | None = None, project: bool = False) -> dict[str, str]:

@@ -21,6 +21,7 @@ from typing import Any
 
 from symbody.mechanics.proof.points import Key
 from symbody.mechanics.proof.prime_field import NoValue, decimal, residue
+from symbody.symbolic.expr.external import External
 from symbody.symbolic.expr.function_row import is_truth, row_of
 from symbody.symbolic.expr.node import (
     ADD,
@@ -64,6 +65,7 @@ class FieldTape:
     halvings  base of an angle -> how often it is halved; odd: -> odd divisors of it
     numbers   slot of a constant, or of a product with one -> the number
     floats    constants that may be rounded results of folding: floats of many digits
+    externals external functions by name, under which the field knows them
     refusal   why some step has no meaning in the field; "" if all have
     """
 
@@ -75,6 +77,7 @@ class FieldTape:
     numbers: dict[int, Any] = field(default_factory=dict)
     floats: set[float] = field(default_factory=set)
     unknown: set[str] = field(default_factory=set)
+    externals: dict[str, External] = field(default_factory=dict)
     nested: bool = False
     refusal: str = ""
 
@@ -228,6 +231,8 @@ class _TapeWriter:
         if op is TABLE:
             return self.put(FUNCTION, tuple(args), ("table", node.data), flags)
         if op is EXTERN:
+            if self.tape.externals.setdefault(node.data.name, node.data) is not node.data:
+                self.tape.refusal = f"two external functions have the name {node.data.name!r}"
             return self.put(FUNCTION, tuple(args), ("extern", node.data.name), flags)
         if op is RESULT:
             return self.put(FUNCTION, tuple(args), ("result", node.data), flags)

@@ -15,7 +15,7 @@ from typing import Any
 
 from symbody.basics.errors import ShapeError
 from symbody.mechanics.proof.degree import Degrees, difference_degree, fineness
-from symbody.mechanics.proof.field_tape import EXACT, ROOTED, ROUNDED, UNSURE, tape_of
+from symbody.mechanics.proof.field_tape import EXACT, ROOTED, ROUNDED, UNSURE, FieldTape, tape_of
 from symbody.mechanics.proof.points import Key, RandomPoint, Relations
 from symbody.mechanics.proof.prime_field import BITS, NoValue
 from symbody.mechanics.proof.roots import equal_with_roots
@@ -140,7 +140,7 @@ def prove_equal(
 
 
 def _compare(a: Formulas, b: Formulas, relations: Relations, seed: int, measured: bool) -> tuple[Any, ...]:
-    refusal = a.tape.refusal or b.tape.refusal
+    refusal = a.tape.refusal or b.tape.refusal or _other_functions(a.tape, b.tape)
     if refusal:
         return NOT_PROVABLE, refusal
     halved, parts = fineness([a.tape, b.tape])
@@ -161,6 +161,15 @@ def _compare(a: Formulas, b: Formulas, relations: Relations, seed: int, measured
                 break
             return _judged(a, b, differing, relations, measured)
     return PROVED, "", (), points, degree, -points * (BITS - math.log2(max(degree, 1)))
+
+
+def _other_functions(a: FieldTape, b: FieldTape) -> str:
+    """Why external functions of one name are not the same; "" where they are. Copies of one call the same."""
+    for name, e in a.externals.items():
+        other = b.externals.get(name, e)
+        if (e.function, e.address, e.c_body) != (other.function, other.address, other.c_body):
+            return f"two external functions have the name {name!r}"
+    return ""
 
 
 def points_for(degree: int) -> int:

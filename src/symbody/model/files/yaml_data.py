@@ -13,7 +13,7 @@ from typing import Any
 
 import yaml
 
-from symbody.basics.errors import ModelError
+from symbody.basics.errors import ModelError, is_lost
 from symbody.model.record.origin import fault
 
 LONGEST = 40_000_000  # characters of a file: 200 000 bodies
@@ -192,6 +192,8 @@ class _Composer:
                 raise self.fault(line, f"an integer of {len(text)} digits is too long.")
             return int(text)
         if _FLOAT.fullmatch(text):
+            if is_lost(text, float(text)):
+                raise self.fault(line, f"the number {text:.60} is too small for a float; they begin at 4.9e-324.")
             return float(text)
         if text.lower().lstrip("+-") in (".inf", ".nan"):
             raise self.fault(line, f"the number {text} is not finite; expected a finite number.")

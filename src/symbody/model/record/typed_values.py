@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.basics.errors import ModelError, NameLookupError, ParseError, SymbodyError, floats
+from symbody.basics.errors import ModelError, NameLookupError, ParseError, SymbodyError, floats, is_lost
 from symbody.model.record.origin import shown
 from symbody.model.record.units import KINDS, SHAPE, Powers, Unit, read_unit
 
@@ -68,6 +68,8 @@ def _split(text: str, unit: str | None, what: str) -> tuple[float, Unit | None]:
     word = found[2].removeprefix("*").lstrip() if found is not None else ""  # 30deg, 30 deg, 30*deg
     if found is None or (word and SHAPE.fullmatch(word) is None):
         return _constant(text, unit, what), None
+    if is_lost(found[1], float(found[1])):
+        raise ModelError(f"{what} is {text.strip():.60}, which is too small for a float; they begin at 4.9e-324.")
     if not word:
         return float(found[1]), None
     try:

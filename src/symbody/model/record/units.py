@@ -14,7 +14,7 @@ from fractions import Fraction
 from functools import lru_cache
 from typing import Any
 
-from symbody.basics.errors import ModelError, NameLookupError, SymbodyError, nearest
+from symbody.basics.errors import ModelError, NameLookupError, SymbodyError, is_lost, nearest
 from symbody.symbolic.expr.function_row import FUNCTIONS
 from symbody.symbolic.expr.node import ADD, ALIAS, CONST, MUL, POW, SCALE, SYMBOL, Node
 from symbody.symbolic.expr.walk import topological
@@ -167,7 +167,7 @@ def quantities(text: str, known: Mapping[str, Any], short: bool = True) -> tuple
             if joint is None or after is None or not is_unit(after[0]):
                 break
             unit, rest = unit + joint[1], rest[joint.end() :]
-        if not unit:
+        if not unit or is_lost(match[1], float(match[1])):  # which the parser refuses
             return match[0]
         read = read_unit(_in_order(unit))
         name = f"quantity_{len(found) + 1}_"

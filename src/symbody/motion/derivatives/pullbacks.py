@@ -55,7 +55,7 @@ def pulled(
     """
     graph = system.graph
     inputs = dict(system.inputs)
-    weights = [graph.symbol(f"{WEIGHT}{k + 1}", "input") for k in range(len(nodes))]
+    weights = [graph.symbol(f"{WEIGHT}{k + 1}", "input", scope="pullback") for k in range(len(nodes))]
     groups: dict[str, list[Node]] = {
         "gx": [s for n in flow.states for s in _symbols(inputs, n, flow, graph)],
         "gt": list(inputs["t"].flat) if "t" in inputs else [],

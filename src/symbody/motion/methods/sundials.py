@@ -263,7 +263,7 @@ class IdaStepper:
 def _implicit_systems(system: System, symbols: list[Any], rates: list[Any]) -> tuple[System, System]:
     """(residual, dF/dy + cj dF/dy') with one flat output each."""
     residual = [x for a in system.outputs.values() for x in a.flat]
-    cj = system.graph.symbol("cj", "input")
+    cj = system.graph.symbol("cj", "input", scope="IDA")
     matrix = jacobian(residual, symbols)
     present = [k for k, s in enumerate(rates) if s is not None]
     if present:

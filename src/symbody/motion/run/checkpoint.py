@@ -112,14 +112,14 @@ def check_storable(plan: Plan) -> None:
     for rule in () if plan.events is None else plan.events.events:
         _rule(rule, plan.flow)
     controllers = [line.source.system for line in plan.connected.lines if isinstance(line.source, Control)]
-    given = {one.external.name for one in plan.connected.inside}
+    given = {one.external for one in plan.connected.inside}
     for system in (*plan.flow.systems.values(), *controllers):
-        names = [n.data.name for n in topological(system.expressions()) if n.op is EXTERN]
-        name = next((n for n in names if n not in given), None)
-        if name is not None:
+        called = [n.data for n in topological(system.expressions()) if n.op is EXTERN]
+        outside = next((e for e in called if e not in given), None)
+        if outside is not None:
             raise DefinitionError(
-                f"{system.name} calls the external function {name!r}, which a checkpoint cannot hold. Leave checkpoint "
-                "out, or give the function itself as an input."
+                f"{system.name} calls the external function {outside.name!r}, which a checkpoint cannot hold. Leave "
+                "checkpoint out, or give the function itself as an input."
             )
 
 

@@ -32,6 +32,16 @@ def as_nodes(values: Sequence[Any]) -> list[Node]:
     return out
 
 
+def as_condition(name: str, value: Any) -> Any:
+    """A condition that a user gave; True and False are what Python makes of x == y, before x and y have values."""
+    if value.__class__.__name__ in ("bool", "bool_"):  # Python's and NumPy's
+        raise ExpressionError(
+            f"{name} was given the condition {value}, which Python decided. Compare with <, <=, > or >=, or by "
+            "sb.equal(a, b): == compares what expressions are, not their values."
+        )
+    return value
+
+
 def call(name: str, *values: Any) -> Node:
     """The node of a function by name, with the rules that need only its direct arguments."""
     row = FUNCTIONS.get(name)

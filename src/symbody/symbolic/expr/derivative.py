@@ -3,19 +3,22 @@
 Forward: D z_j = sum over the operands z_i of z_j of (dz_j/dz_i) D z_i, zero entries never stored (SYMOFROS, eq. 3.2):
 linear in the length of the table. Implicit blocks use the implicit function theorem: in the body the unknowns get the
 tangents -J^-1 dr/dp, then D at(s, e) = at(s, D e).
+
+Branches of choices that are not taken count in neither (`branches`).
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any
 
 import numpy as np
 
 from symbody.basics.errors import ExpressionError
 from symbody.symbolic.expr.arithmetic import collect, mul
+from symbody.symbolic.expr.branches import Branches, Condition, added, chosen, is_choice, is_steep, is_zero
 from symbody.symbolic.expr.coefficients import scale
-from symbody.symbolic.expr.function_row import FUNCTIONS
+from symbody.symbolic.expr.function_row import FUNCTIONS, is_truth
 from symbody.symbolic.expr.lu import solve_linear
 from symbody.symbolic.expr.node import ADD, AT, BOUND, CONST, EXTERN, MUL, RESULT, SCALE, SOLVE, SYMBOL, Node
 from symbody.symbolic.expr.partials import external_partials, partials
@@ -44,7 +47,7 @@ def jvp(outputs: Iterable[Node], variables: Sequence[Node], directions: Sequence
     """J v: derivative of the outputs along one direction, (len(outputs),)."""
     outputs = list(outputs)
     _only_symbols(variables)
-    seeds = {v: {0: d} for v, d in zip(variables, directions, strict=True) if not _is_zero(d)}
+    seeds = {v: {0: d} for v, d in zip(variables, directions, strict=True) if not is_zero(d)}
     return [row.get(0, o.graph.zero) for o, row in zip(outputs, tangents(outputs, seeds), strict=True)]
 
 
@@ -92,10 +95,6 @@ def _only_symbols(variables: Sequence[Node]) -> None:
             raise ExpressionError(f"a derivative by {v} was asked for; expected a symbol.")
 
 
-def _is_zero(node: Node) -> bool:
-    return node.op is CONST and bool(node.data == 0)
-
-
 class _TangentScope:
     """Tangents of nodes that depend on the unknowns of an implicit block."""
 
@@ -110,6 +109,7 @@ class _Forward:
         self.root.memo.update(seeds)
         self.inside = all(s.flags & BOUND for s in seeds)  # by unknowns of blocks: what is outside depends on none
         self.scopes: dict[tuple[Node, int], _TangentScope] = {}
+        self.branches: Branches | None = None  # made where the first choice is met
 
     def find(self, node: Node, scope: _TangentScope) -> Tangent:
         if not node.flags & BOUND:
@@ -160,7 +160,7 @@ class _Forward:
             below = [self.find(a, scope) if self.known(a, scope) else _NOTHING for a in args]
             if not any(below):
                 return _NOTHING
-            return _combine(node, external_partials(node.args[0])[node.data], below)
+            return self.combine(node, external_partials(node.args[0])[node.data], below)
         below = [self.find(a, scope) for a in node.args]
         if not any(below):
             return _NOTHING
@@ -172,11 +172,20 @@ class _Forward:
             return _product(node, below[0], below[1])
         row = FUNCTIONS.get(op)
         if row is not None and row.tangent is not None:
+            self.branches = self.branches or Branches()
             zero = node.graph.zero
             columns = sorted({k for d in below for k in d})
             made = {k: row.tangent(node, node.args, [d.get(k, zero) for d in below]) for k in columns}
-            return {k: d for k, d in made.items() if not _is_zero(d)}
-        return _combine(node, partials(node), below)
+            return {k: d for k, d in made.items() if not is_zero(d)}
+        return self.combine(node, partials(node), below)
+
+    def combine(self, node: Node, weights: Iterable[Any], below: list[Tangent]) -> Tangent:
+        times = self.branches.times if self.branches is not None and is_steep(node) else _times
+        gathered: dict[int, list[Node]] = {}
+        for weight, d in zip(weights, below, strict=True):
+            for k, x in d.items():
+                gathered.setdefault(k, []).append(times(x, weight))
+        return _added(node, gathered)
 
     def tangent_at(self, node: Node, scope: _TangentScope) -> Tangent:
         solve, body = node.args
@@ -219,7 +228,7 @@ class _Forward:
         for k in sorted({k for row in rows for k in row}):
             column = solve_linear(matrix, [-row.get(k, zero) for row in rows], solve.data.pivots)
             for i, d in enumerate(column):
-                if not _is_zero(d):
+                if not is_zero(d):
                     below[i][k] = d
         inner.memo.update(dict(zip(unknowns, below, strict=True)))
         return inner
@@ -244,12 +253,9 @@ def _product(node: Node, da: Tangent, db: Tangent) -> Tangent:
     return _added(node, out)
 
 
-def _combine(node: Node, weights: Iterable[Any], below: list[Tangent]) -> Tangent:
-    gathered: dict[int, list[Node]] = {}
-    for weight, d in zip(weights, below, strict=True):
-        for k, x in d.items():
-            gathered.setdefault(k, []).append(x * weight)
-    return _added(node, gathered)
+def _times(value: Node, weight: Any) -> Node:
+    product: Node = value * weight
+    return product
 
 
 def _added(node: Node, gathered: dict[int, list[Node]]) -> Tangent:
@@ -261,25 +267,29 @@ def _added(node: Node, gathered: dict[int, list[Node]]) -> Tangent:
             total = xs[0] + xs[1]
         else:
             total = collect([(1, x) for x in xs], node.graph)
-        if not _is_zero(total):
+        if not is_zero(total):
             out[k] = total
     return out
 
 
 # -- reverse
 
+Part = tuple[Condition, Node, bool]  # where it counts, its value, and whether that may be infinite
+
 
 def _accumulate(outputs: list[Node], weights: list[Node], held: set[Node]) -> dict[Node, Node]:
     """Adjoint of every symbol that the outputs depend on, outside of implicit blocks, and of the nodes `held`, below
     which nothing is looked at."""
-    gathered: dict[Node, list[Node]] = {}
+    gathered: dict[Node, list[Part]] = {}
     for o, w in zip(outputs, weights, strict=True):
-        gathered.setdefault(o, []).append(w)
+        gathered.setdefault(o, []).append((None, w, False))
     adjoints: dict[Node, Node] = {}
     checked: dict[Node, None] = {}  # blocks that only check: what is read behind them stays tied to them
+    branches = Branches()
     order = topological(outputs)
     # a function of constants alone has no derivative to speak of, and need not have one
     active: set[Node] = set()
+    choices = any(map(is_choice, {node.op for node in order}))
     for node in order:
         if node.op is SYMBOL or node in held or any(a in active for a in node.args):
             active.add(node)
@@ -287,41 +297,66 @@ def _accumulate(outputs: list[Node], weights: list[Node], held: set[Node]) -> di
         parts = gathered.pop(node, None)
         if parts is None or node not in active:
             continue
+        if len(parts) == 1:
+            where, adjoint, steep = parts[0]
+        elif not choices:
+            where, adjoint, steep = None, added([a for _, a, _ in parts]), False
+        else:
+            where, adjoint = branches.merge([(w, a) for w, a, _ in parts])
+            steep = any(s for _, _, s in parts)
         if node.op is SYMBOL or node in held:
-            adjoints[node] = collect([(1, p) for p in parts], node.graph)
+            adjoints[node] = chosen(where, adjoint)
             continue
-        adjoint = parts[0] if len(parts) == 1 else collect([(1, p) for p in parts], node.graph)
-        if _is_zero(adjoint):
+        if is_zero(adjoint):
             continue
         if node.op is AT and not node.args[0].data.unknowns:
             checked[node.args[0]] = None
-            gathered.setdefault(node.args[1], []).append(adjoint)
+            gathered.setdefault(node.args[1], []).append((where, adjoint, steep))
             continue
-        for child, weight in _inputs_and_partials(node):
-            gathered.setdefault(child, []).append(adjoint * weight)
+        below = steep or (choices and is_steep(node))
+        pairs = _edges(node, where, steep, branches) if choices else _inputs_and_partials(node)
+        for child, inside, weight in pairs:
+            gathered.setdefault(child, []).append((inside, adjoint * weight, below))
     for check in checked:
         adjoints = {symbol: at(check, adjoint) for symbol, adjoint in adjoints.items()}
     return adjoints
 
 
-def _inputs_and_partials(node: Node) -> list[tuple[Node, Any]]:
+def _inputs_and_partials(node: Node) -> list[tuple[Node, Condition, Any]]:
+    """Nodes that a node reads, where it reads them, and the partial derivatives by them, but for zeros."""
+    if node.op is AT:
+        return _block_inputs(node)
     if node.op is RESULT:
-        row = external_partials(node.args[0])[node.data]
-        pairs = list(zip(node.args[0].args, row, strict=True))
-    elif node.op is AT:
-        pairs = _block_inputs(node)
+        children, weights = node.args[0].args, external_partials(node.args[0])[node.data]
     else:
-        pairs = list(zip(node.args, partials(node), strict=True))
-    return [(c, w) for c, w in pairs if not (_is_zero(w) if isinstance(w, Node) else w == 0)]
+        children, weights = node.args, partials(node)
+    return [(c, None, w) for c, w in zip(children, weights, strict=True) if not is_zero(w)]
 
 
-def _block_inputs(node: Node) -> list[tuple[Node, Any]]:
-    """Nodes outside of a block that a value at its solution reads, with the total derivative by each."""
+def _edges(node: Node, where: Condition, steep: bool, branches: Branches) -> Iterator[tuple[Node, Condition, Any]]:
+    """The same where there are choices.
+
+    where, steep: where the node's own adjoint counts, and whether it may be infinite
+    """
+    choice = is_choice(node.op)
+    for child, read, weight in _inputs_and_partials(node):
+        inside = where if read is None else branches.narrow(where, read)
+        if choice:
+            for branch, w in branches.split(inside, weight):
+                yield child, branch, w
+            continue
+        # a value that is 0 by choice would meet an infinite adjoint
+        zero_unless = branches.nonzero(weight) if steep and weight.__class__ is Node else None
+        yield child, inside if zero_unless is None else branches.narrow(inside, zero_unless), weight
+
+
+def _block_inputs(node: Node) -> list[tuple[Node, Condition, Any]]:
+    """Nodes outside of a block that a value at its solution reads, where it does, and the total derivative by each."""
     solve, body = node.args
-    n = len(solve.data.unknowns)
+    roots = [*solve.args[: len(solve.data.unknowns)], body]
     reads: dict[Node, None] = {}
     # a block inside, or cascaded, is looked into as well: what it reads is an input too
-    inside = topological([*solve.args[:n], body], lambda x: not x.flags & BOUND and x.op is not SOLVE)
+    inside = topological(roots, lambda x: not x.flags & BOUND and x.op is not SOLVE)
     for x in inside:
         for a in x.args:
             if not a.flags & BOUND and a.op is not CONST and a.op is not SOLVE:
@@ -330,4 +365,31 @@ def _block_inputs(node: Node) -> list[tuple[Node, Any]]:
     forward = _Forward({x: {k: node.graph.one} for k, x in enumerate(inputs)})
     forward.walk([node], forward.root)
     row = forward.find(node, forward.root)
-    return [(x, row[k]) for k, x in enumerate(inputs) if k in row]
+    where = _read_where(roots, inside) if any(map(is_choice, {x.op for x in inside})) else {}
+    blocks = [x for x in inside if x.op is SOLVE] + [solve]
+    return [(x, _at_all(blocks, where.get(x)), row[k]) for k, x in enumerate(inputs) if k in row]
+
+
+def _at_all(blocks: list[Node], condition: Condition) -> Condition:
+    """A condition of unknowns at the solutions of their blocks, inner ones first."""
+    if condition is not None:
+        for block in blocks:
+            condition = at(block, condition)
+    return condition
+
+
+def _read_where(roots: list[Node], inside: list[Node]) -> dict[Node, Condition]:
+    """Under what conditions the nodes of a block read what does not depend on its unknowns."""
+    branches = Branches()
+    gathered: dict[Node, list[Condition]] = {root: [None] for root in roots}
+    for x in reversed(inside):
+        if x not in gathered or is_truth(x.op):
+            continue
+        where = branches.either(gathered.pop(x))
+        if is_choice(x.op):
+            for child, weight in zip(x.args, partials(x), strict=True):
+                gathered.setdefault(child, []).extend(c for c, _ in branches.split(where, weight))
+        else:
+            for child in x.args:
+                gathered.setdefault(child, []).append(where)
+    return {x: branches.either(conditions) for x, conditions in gathered.items() if conditions}

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -67,6 +67,9 @@ def evaluate(nodes: Any, values: Mapping[Any, Any], exact: bool = False) -> Any:
     with np.errstate(all="ignore"):
         _evaluate_into(roots, memo, symbol, _exact if exact else _numeric)
     out = [memo[r] for r in roots]
+    missing = next((v for v in out if v.__class__ is _NoValue), None)
+    if missing is not None:
+        raise ExpressionError(missing.reason)
     return out[0] if single else out
 
 
@@ -230,6 +233,8 @@ def _newton(
         if size <= info.tolerance:
             _evaluate_into(watched, inner, symbol, operate)
             for check, value, limit in zip(info.checks, watched[::2], watched[1::2], strict=True):
+                if inner[value].__class__ is _NoValue or inner[limit].__class__ is _NoValue:
+                    return inner  # as the values behind the check
                 if not np.all(holds(check, inner[value], inner[limit])):
                     raise SolveError(f"implicit block {info.name!r}: {check.words}. {info.remedy}".rstrip())
             return inner
@@ -279,7 +284,27 @@ def _float_power(x: Any, exponent: Any) -> Any:
     return np.power(x, float(exponent))
 
 
+@dataclass(frozen=True)
+class _NoValue:
+    """In place of an exact value where there is none: the branch of a select that is not taken needs none."""
+
+    reason: str
+
+
 def _exact(node: Node, args: list[Any]) -> Any:
+    if node.op == "select" and args[0].__class__ is not _NoValue:
+        chosen = args[1] if args[0] else args[2]
+        return chosen if chosen.__class__ is _NoValue else Fraction(chosen)
+    missing = next((a for a in args if a.__class__ is _NoValue), None)
+    if missing is not None:
+        return missing
+    try:
+        return _exact_value(node, args)
+    except ExpressionError as error:
+        return _NoValue(str(error))
+
+
+def _exact_value(node: Node, args: list[Any]) -> Any:
     op = node.op
     if op is CONST:
         return Fraction(node.data)
@@ -288,6 +313,8 @@ def _exact(node: Node, args: list[Any]) -> Any:
     if op is ADD:
         return sum(args)
     if op is POW and node.data.__class__ is int:
+        if args[0] == 0 and node.data < 0:
+            raise ExpressionError(f"0 is raised to {node.data}: exact numbers have no infinity; use float inputs.")
         return Fraction(args[0]) ** node.data
     if op is MUL:
         total = Fraction(1)

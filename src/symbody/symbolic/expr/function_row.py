@@ -217,7 +217,7 @@ def add_row(row: Function) -> None:
 
 
 def remove_row(name: str) -> None:
-    """Take an author's row away. Expressions that call the function cannot be used any more."""
+    """Take an author's row away. Expressions that call the function cannot be used, unless it is added again."""
     if name in _built_in:
         raise DefinitionError(f"function {name!r} is symbody's own and cannot be removed.")
     if name not in FUNCTIONS:

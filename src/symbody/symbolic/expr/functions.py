@@ -8,9 +8,9 @@ from itertools import pairwise
 from typing import Any
 
 from symbody.basics.errors import ExpressionError, ShapeError, array_argument
-from symbody.symbolic.expr.call import as_nodes, call, unary_node
+from symbody.symbolic.expr.call import as_condition, as_nodes, call, unary_node
 from symbody.symbolic.expr.external import External, Piecewise
-from symbody.symbolic.expr.function_row import FUNCTIONS
+from symbody.symbolic.expr.function_row import FUNCTIONS, Function
 from symbody.symbolic.expr.node import ALIAS, CONST, EXTERN, RESULT, TABLE, Alias, Node
 
 
@@ -19,17 +19,28 @@ def _unary(name: str) -> Callable[[Any], Any]:
         if x.__class__ is Node:
             return unary_node(FUNCTIONS[name], x)
         if getattr(x, "shape", ()) != () or isinstance(x, list):
-            import numpy as np
-
-            row, array = FUNCTIONS[name], np.asarray(x)
-            if array.dtype == object:
-                return np.vectorize(function, otypes=[object])(array)
-            return np.vectorize(row.fold or row.run, otypes=[float])(array)
+            return _of_array(function, FUNCTIONS[name], x)
         return call(name, x)
 
     function.__name__ = name
     function.__doc__ = f"{name} of a number, an expression or an array of them."
     return function
+
+
+def _of_array(function: Callable[[Any], Any], row: Function, x: Any) -> Any:
+    """Of each element: numbers with the bits of compiled code, NaN and infinity included, the rest as expressions."""
+    import numpy as np
+
+    try:
+        array = np.asarray(x)
+    except ValueError:
+        raise ShapeError(f"{row.name} was given rows of different lengths; expected an array.") from None
+    with np.errstate(all="ignore"):
+        if array.dtype.kind in "biuf":
+            return np.vectorize(row.run, otypes=[float])(array.astype(float))
+        if array.dtype.kind == "c":
+            return row.arrays(array)
+    return np.vectorize(function, otypes=[object])(array)
 
 
 def function_of(name: str) -> Callable[..., Any]:
@@ -71,8 +82,8 @@ def maximum(a: Any, b: Any) -> Node:
 
 
 def select(condition: Any, a: Any, b: Any) -> Node:
-    """a where the condition holds, else b. Both are computed."""
-    return call("select", condition, a, b)
+    """a where the condition holds, else b. Both are computed. The condition is an expression, such as x > 0."""
+    return call("select", as_condition("select", condition), a, b)
 
 
 def equal(a: Any, b: Any) -> Node:

@@ -5,17 +5,23 @@ from __future__ import annotations
 import gc
 import re
 import weakref
+from collections.abc import Hashable
 from contextvars import ContextVar
+from dataclasses import fields
 from fractions import Fraction
 from numbers import Real
 from typing import Any, NoReturn
 
 from symbody.basics.arguments import declared
-from symbody.basics.errors import ExpressionError
+from symbody.basics.errors import ExpressionError, shown
 from symbody.symbolic.expr.node import CONST, ROLES, SYMBOL, Node, Number, Symbol
 
 RARELY = 50_000  # new objects between two young collections while a Graph is being built
 WAITING = 256  # Graphs beyond twice those in use, at which the collector is asked
+
+
+DETAILS = tuple(one.name for one in fields(Symbol))[2:]  # name and role are no details
+_ARRAYS = 'An array of symbols is np.array(sb.symbols("a1:7")).reshape(2, 3).'
 
 
 class Graph:
@@ -76,8 +82,14 @@ class Graph:
         default = details.get("default")
         if not isinstance(default, Real | None):
             raise ExpressionError(f"symbol {name!r} has the default {default!r}; expected a number.")
-        data = Symbol(name, role, **details)
-        return self.intern(SYMBOL, (), data, ROLES[role])
+        try:
+            return self.intern(SYMBOL, (), Symbol(name, role, **details), ROLES[role])
+        except TypeError:  # an unknown detail, or one that is no key
+            wrong = next(n for n, v in details.items() if n not in DETAILS or not isinstance(v, Hashable))
+            raise ExpressionError(
+                f"symbol {name!r} was given {wrong}={shown(details[wrong])}; expected some of {', '.join(DETAILS)}, as "
+                f"texts and numbers. {_ARRAYS}"
+            ) from None
 
     def intern(self, op: str, args: tuple[Node, ...], data: Any, flags: int) -> Node:
         """The node of (op, data, args), made if it is new. Arithmetic and functions have faster tables of their own."""
@@ -170,6 +182,12 @@ _current: ContextVar[tuple[Graph, ...]] = ContextVar("symbody_graph", default=()
 _default: list[Graph] = []
 
 
+def forget_evaluations() -> None:
+    """Functions made of nodes hold the rows of what they call."""
+    for graph in list(_alive.known):
+        graph.evaluations.clear()
+
+
 def current_graph() -> Graph:
     """The Graph of the innermost `with Graph():`, else the default one."""
     entered = _current.get()
@@ -193,6 +211,11 @@ def symbols(names: str, role: str = "input", **details: Any) -> Any:
     role: coordinate, velocity, acceleration, input, parameter, time or state.
     """
     graph = current_graph()
+    if any(c in names for c in "[](){}"):
+        raise ExpressionError(
+            f"symbols() was given {shown(names)}; expected names with blanks or commas between. {_ARRAYS} "
+            "A name with brackets is one of sb.symbol(...)."
+        )
     wanted = [n for part in names.replace(",", " ").split() for n in _count_up(part)]
     if not wanted:
         raise ExpressionError('symbols() was given no name; expected a text such as "x y z".')

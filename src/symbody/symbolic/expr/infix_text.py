@@ -29,6 +29,7 @@ from symbody.symbolic.expr.node import (
     Node,
     Number,
 )
+from symbody.symbolic.expr.tokens import raised
 from symbody.symbolic.expr.walk import topological
 
 LONGEST = 20_000_000  # characters; a shared graph written as a tree can grow without bound
@@ -125,7 +126,8 @@ def write(node: Node, named: Mapping[Node, str], limit: int | None = None) -> st
 
 def quote_name(name: str) -> str:
     """A name as the parser reads it: plain, or `between backticks` if it is not a word or has another meaning."""
-    if _PLAIN_NAME.fullmatch(name) and name not in FUNCTIONS and name not in WORDS:
+    plain = _PLAIN_NAME.fullmatch(name) and (name.isascii() or not any(map(raised, name)))
+    if plain and name not in FUNCTIONS and name not in WORDS:
         return name
     return "`" + name.replace("`", "``") + "`"
 

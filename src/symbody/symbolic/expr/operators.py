@@ -10,7 +10,7 @@ from typing import Any
 
 from symbody.basics.errors import ExpressionError
 from symbody.symbolic.expr.arithmetic import add, divide, mul, raise_to
-from symbody.symbolic.expr.call import call
+from symbody.symbolic.expr.call import as_condition, call
 from symbody.symbolic.expr.coefficients import coerce, negate, scale
 from symbody.symbolic.expr.node import Node
 
@@ -109,6 +109,13 @@ def _of_two_reversed(name: str) -> Callable[[Node, Any], Node]:
     return method
 
 
+def _logic(name: str) -> Callable[[Node, Any], Node]:
+    def method(self: Node, other: Any) -> Node:
+        return call(name, self, as_condition("&" if name == "and" else "|", other))
+
+    return method
+
+
 # -- display
 
 
@@ -166,8 +173,10 @@ for _name, _operator in {
     "__le__": _of_two("le"),
     "__gt__": _of_two_reversed("lt"),
     "__ge__": _of_two_reversed("le"),
-    "__and__": _of_two("and"),
-    "__or__": _of_two("or"),
+    "__and__": _logic("and"),
+    "__rand__": _logic("and"),
+    "__or__": _logic("or"),
+    "__ror__": _logic("or"),
     "__invert__": _of_one("not"),
     # NumPy calls these on arrays of nodes: np.sin(array)
     **{name: _of_one(name) for name in ("sin", "cos", "tan", "sqrt", "exp", "log")},

@@ -68,6 +68,23 @@ def _pow_rule(a: Node, b: Node) -> Node | None:
     return power(a, b.data) if b.op is CONST else None
 
 
+def _pow_partials(n: Node, x: Node, y: Node) -> tuple[Node, Node]:
+    """y x^(y-1) and x^y log x. Both end as 0 times infinity: at x = y = 0, and where x^y is 0.
+
+    The limit there is 0, written as what has the limits of the second derivatives, infinite ones included.
+    """
+    by_x, by_y = y * call("pow", x, y - 1), call("log", x) * n
+    if x.op is CONST and x.data != 0:
+        return by_x, by_y
+    at_zero = call("and", call("eq", x, 0), call("eq", y, 0))
+    vanished = call("and", call("eq", n, 0), call("le", 0, x))
+    falling = call("and", call("lt", 0, y), call("le", y, 1))
+    return (
+        call("select", at_zero, power(y, HALF), by_x),
+        call("select", vanished, call("select", falling, -power(x, HALF), 0), by_y),
+    )
+
+
 def _same_rule(a: Node, b: Node) -> Node | None:
     return a if a is b else None
 
@@ -207,8 +224,8 @@ ROWS = [
            partials=lambda n, x: (1 - n**2,), latex=r"\tanh"),
     _plain("asinh", "Inverse of sinh.", math.asinh, np.arcsinh, exact_at={0: 0}, parity="odd",
            partials=lambda n, x: (_inverse_root(1 + x**2),)),
-    _plain("acosh", "Inverse of cosh, not negative.", math.acosh, np.arccosh, domain=((1.0, INFINITE),),
-           partials=lambda n, x: (_inverse_root(x**2 - 1),)),
+    _plain("acosh", "Inverse of cosh, not negative.", math.acosh, np.arccosh, exact_at={1: 0},
+           domain=((1.0, INFINITE),), partials=lambda n, x: (_inverse_root(x**2 - 1),)),
     _plain("atanh", "Inverse of tanh.", math.atanh, np.arctanh, exact_at={0: 0}, parity="odd", domain=((-1.0, 1.0),),
            partials=lambda n, x: (1 / (1 - x**2),)),
     _plain("abs", "Size of a number.", abs, on.absolute, parity="even", rational=True, rule=_abs_rule,
@@ -237,7 +254,7 @@ ROWS = [
         name="pow", arity=2, about="x^y; a constant y makes a power node.", rule=_pow_rule, rational=True, weight=3,
         floats=math.pow, fold=_fold_power, arrays=np.power, decimal=lambda x, y: x**y, libm="pow",
         c="pow({0}, {1})", sympy="Pow", casadi="power", domain=((0.0, INFINITE), (-INFINITE, INFINITE)),
-        partials=lambda n, x, y: (y * call("pow", x, y - 1), call("log", x) * n),
+        partials=_pow_partials,
         text=Notation(POWER, ((0, ATOM), "**", (1, POWER))), latex=Notation(POWER, ((0, ATOM), "^{", (1, ANY), "}")),
     ),
     _extreme("min", "The smaller of two; NaN in either is the result.", "<",

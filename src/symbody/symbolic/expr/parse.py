@@ -14,10 +14,10 @@ from itertools import pairwise
 from typing import Any
 
 from symbody.basics.arguments import declared
-from symbody.basics.errors import ExpressionError, NameLookupError, nearest
+from symbody.basics.errors import ExpressionError, NameLookupError, is_lost, nearest
 from symbody.symbolic.expr.arithmetic import add, collect, divide, mul, multiply_all, power, raise_to
 from symbody.symbolic.expr.call import as_nodes, call
-from symbody.symbolic.expr.coefficients import negate, scale
+from symbody.symbolic.expr.coefficients import as_float, negate, scale
 from symbody.symbolic.expr.external import Piecewise
 from symbody.symbolic.expr.function_row import AND, ANY, COMPARE, FUNCTIONS, NOT, OR, POWER, PRODUCT, SIGN, SUM
 from symbody.symbolic.expr.functions import piecewise
@@ -189,16 +189,23 @@ class _ExpressionReader:
                 raise self.unexpected(token, OPERAND)
 
     def number(self, token: Token) -> Node:
+        return as_nodes([self.graph.one, self.value(token)])[1]
+
+    def value(self, token: Token, kind: type[int | float] = int) -> int | float:
+        """The number of a token, of integers as this kind."""
         try:
             if token.text[:2] in ("0x", "0X"):
                 value: int | float = int(token.text, 16)
             else:
                 value = int(token.text) if token.text.isdigit() else float(token.text)
+            value = as_float(value) if kind is float else value
         except ValueError:  # Python refuses integers of thousands of digits
             raise error_at(self.text, token.place, f"an integer of {len(token.text)} digits is too long.") from None
         if value == math.inf:
             raise error_at(self.text, token.place, f"{token.text} is too large for a float; they end at 1.8e308.")
-        return as_nodes([self.graph.one, value])[1]
+        if is_lost(token.text, value):
+            raise error_at(self.text, token.place, f"{token.text} is too small for a float; they begin at 4.9e-324.")
+        return value
 
     def lookup(self, token: Token) -> Node:
         name = token.text
@@ -237,7 +244,7 @@ class _ExpressionReader:
                     sign, token = (-1.0 if token.text == "-" else 1.0), self.next()
                 if token.kind != "number":
                     raise self.unexpected(token, "a number")
-                values.append(sign * float(token.text))
+                values.append(sign * self.value(token, float))
                 token = self.next()
                 if token.text == "]":
                     break

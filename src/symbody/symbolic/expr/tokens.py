@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import unicodedata
 from typing import NamedTuple
 
 from symbody.basics.errors import ParseError
@@ -44,10 +45,25 @@ def tokens(text: str, limit: int = LONGEST) -> list[Token]:
         kind = found.lastgroup or ""
         if kind != "space":
             word = found.group(kind)
+            if kind == "name":
+                _check_name(text, place, word)
             out.append(Token(kind, word.replace("``", "`") if kind == "quoted" else word, place))
         place = found.end()
     out.append(Token("end", "the end of the text", len(text)))
     return out
+
+
+def raised(character: str) -> bool:
+    """Whether a character is raised or a fraction, as in x² and x½: to a reader a power or a factor."""
+    return unicodedata.decomposition(character).startswith(("<super>", "<fraction>"))
+
+
+def _check_name(text: str, place: int, name: str) -> None:
+    if not name.isascii():
+        for k, c in enumerate(name):
+            if raised(c):
+                message = f"the character {c!r} has no meaning here. Write ^ and the exponent, or `{name}` for a name."
+                raise error_at(text, place + k, message)
 
 
 def error_at(text: str, place: int, message: str, kind: type[Exception] = ParseError) -> Exception:

@@ -6,7 +6,9 @@ import gc
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from typing import overload
 
+from symbody.basics.errors import ExpressionError, shown
 from symbody.symbolic.expr.arithmetic import add, collect, mul, multiply_all, power
 from symbody.symbolic.expr.call import as_nodes, call
 from symbody.symbolic.expr.coefficients import scale
@@ -258,9 +260,28 @@ def rename_unknowns(roots: Iterable[Node], table: dict[Node, Node], done: Rebuil
     return transform(roots, lambda node, args: table.get(node), leave, done)
 
 
-def substitute(roots: Iterable[Node], replacement: Mapping[Node, Node | Number]) -> list[Node]:
-    """Replace nodes by nodes, all at once: {x: y, y: x} swaps x and y."""
-    table = {old: as_nodes([old, new])[1] for old, new in replacement.items()}
+@overload
+def substitute(roots: Node, replacement: Mapping[Node, Node | Number]) -> Node: ...
+
+
+@overload
+def substitute(roots: Iterable[Node], replacement: Mapping[Node, Node | Number]) -> list[Node]: ...
+
+
+def substitute(roots: Node | Iterable[Node], replacement: Mapping[Node, Node | Number]) -> Node | list[Node]:
+    """Replace nodes by nodes, all at once: {x: y, y: x} swaps x and y. Of one expression, or of each of a list."""
+    if roots.__class__ is Node:
+        return substitute([roots], replacement)[0]
+    try:
+        roots, given = list(roots), dict(replacement)  # type: ignore[arg-type]
+    except (TypeError, ValueError):
+        raise ExpressionError(
+            "substitute() expects an expression or a list of them, and a dict: symbol -> what replaces it."
+        ) from None
+    strange = next((x for x in (*roots, *given) if x.__class__ is not Node), None)
+    if strange is not None:
+        raise ExpressionError(f"substitute() was given {shown(strange)} where an expression was expected.")
+    table = {old: as_nodes([old, new])[1] for old, new in given.items()}
     return transform(roots, lambda node, args: table.get(node))
 
 

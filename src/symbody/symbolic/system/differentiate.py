@@ -34,22 +34,23 @@ def hessian_system(system: System, output: str, variable: str) -> System:
 
 
 def jvp_system(system: System, output: str, variable: str) -> System:
-    """J v along a direction v, which becomes a new input named v_<variable>."""
+    """J v along a direction v, which becomes a new last input v_<variable>; v_<variable>_ where that is taken."""
     f, x = system.output(output), system.argument(variable)
-    name = f"v_{variable}"
-    directions = [system.graph.symbol(f"v_{s.data.name}", "input", scope=s.data.scope) for s in x.flat]
-    nodes = derivative.jvp(list(f.flat), list(x.flat), directions)
-    made = _derived(system, f"d{output}_v", _shaped(nodes, f.shape), {name: _shaped(directions, x.shape)})
-    return made
+    new = _New(system)
+    directions = new.symbols([(f"v_{s.data.name}", s.data.scope) for s in x.flat], x.shape)
+    nodes = derivative.jvp(list(f.flat), list(x.flat), list(directions.flat))
+    return _derived(system, f"d{output}_v", _shaped(nodes, f.shape), {new.name(f"v_{variable}"): directions})
 
 
 def vjp_system(system: System, variables: Sequence[str]) -> System:
-    """J^T w by reverse accumulation: outputs `d_<variable>` for weights w_<output> of all outputs, new inputs.
+    """J^T w by reverse accumulation: outputs `d_<variable>` for weights w_<output> of all outputs, new last inputs in
+    the order of the outputs; w_<output>_ where that is taken.
 
     variables: inputs or parameters. One program serves the gradient of anything that is made of the outputs.
     """
+    new = _New(system)
     weights = {
-        f"w_{n}": _shaped([system.graph.symbol(f"w_{n}_{k + 1}", "input") for k in range(f.size)], f.shape)
+        new.name(f"w_{n}"): new.symbols([(f"w_{n}_{k + 1}", "") for k in range(f.size)], f.shape)
         for n, f in system.outputs.items()
     }
     values = [node for f in system.outputs.values() for node in f.flat]
@@ -67,6 +68,32 @@ def vjp_system(system: System, variables: Sequence[str]) -> System:
         parameters=system.parameters,
         defaults=system.defaults,
     )
+
+
+class _New:
+    """Names and symbols of new inputs, none of which a System has."""
+
+    def __init__(self, system: System) -> None:
+        arguments = {**system.inputs, **system.parameters}
+        self.graph = system.graph
+        self.names = set(arguments)
+        self.taken = {s for a in arguments.values() for s in a.flat}
+
+    def name(self, wanted: str) -> str:
+        while wanted in self.names:
+            wanted += "_"
+        self.names.add(wanted)
+        return wanted
+
+    def symbols(self, wanted: Sequence[tuple[str, str]], shape: tuple[int, ...]) -> np.ndarray:
+        """Symbols of names and scopes."""
+        made: list[Node] = []
+        for name, scope in wanted:
+            while (symbol := self.graph.symbol(name, "input", scope=scope)) in self.taken:
+                name += "_"
+            self.taken.add(symbol)
+            made.append(symbol)
+        return _shaped(made, shape)
 
 
 def _scalar(system: System, output: str) -> Node:

@@ -21,7 +21,7 @@ import numpy as np
 
 from symbody.basics.arguments import declared
 from symbody.basics.atomic_file import write_whole
-from symbody.basics.errors import FormatError, SymbodyError
+from symbody.basics.errors import DefinitionError, FormatError, SymbodyError
 from symbody.basics.regular_file import missing, read_regular
 from symbody.symbolic.expr.external import External, Piecewise
 from symbody.symbolic.expr.graph import Graph
@@ -63,6 +63,11 @@ def save_system(system: System, path: str | Path) -> Path:
 def load_system(path: str | Path, externals: Iterable[External] = ()) -> System:
     """Read a System. `externals` gives the external functions that it calls, found by name."""
     path = Path(path)
+    externals = list(externals)
+    given = {e.name: e for e in externals}
+    double = next((e.name for e in externals if given[e.name] is not e), None)
+    if double is not None:
+        raise DefinitionError(f"two different external functions {double!r} were given; a file knows them by name.")
     why = missing(path)
     if why:
         raise FormatError(f"{why}.")
@@ -70,7 +75,7 @@ def load_system(path: str | Path, externals: Iterable[External] = ()) -> System:
         data = json.loads(read_regular(path, MAX_BYTES))
     except (OSError, ValueError, RecursionError) as error:
         raise FormatError(f"{path} is not a saved System: {error}.") from None
-    return from_record(data, {e.name: e for e in externals}, str(path))
+    return from_record(data, given, str(path))
 
 
 def _canonical(data: dict[str, Any]) -> str:
@@ -94,14 +99,30 @@ def fingerprint(system: System) -> str:
     digest.update(array("q", [len(n.args) for n in nodes]).tobytes())
     digest.update(array("q", [index[a] for n in nodes for a in n.args]).tobytes())
     digest.update(json.dumps([_encode(n, index) for n in nodes if n.data is not None], allow_nan=False).encode())
+    called = [n.data for n in nodes if n.op is EXTERN]
+    if _shared_name(called):
+        externals = list(dict.fromkeys(called))
+        digest.update(json.dumps([externals.index(e) for e in called]).encode())
     return digest.hexdigest()
 
 
 def record(system: System) -> dict[str, Any]:
     """The System as lists and numbers, with the checksum of the rest."""
     groups, nodes, index = _table(system)
+    name = _shared_name([n.data for n in nodes if n.op is EXTERN])
+    if name:
+        raise DefinitionError(
+            f"System {system.name!r} calls two different external functions {name!r}, which a file would take for one. "
+            "Give each a name of its own."
+        )
     rest = {**_frame(system, groups, index), "nodes": [_row(n, index) for n in nodes]}
     return {"checksum": _checksum(_canonical(rest)), **rest}
+
+
+def _shared_name(externals: list[External]) -> str:
+    """A name that two different external functions have; "" if none does."""
+    first: dict[str, External] = {}
+    return next((e.name for e in externals if first.setdefault(e.name, e) is not e), "")
 
 
 def _table(system: System) -> tuple[dict[str, dict[str, np.ndarray]], list[Node], dict[Node, int]]:

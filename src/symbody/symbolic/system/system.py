@@ -75,9 +75,11 @@ class System(Packed):
             put(kind, {n: node_array(v, graph) for n, v in dict(getattr(self, kind)).items()})
         if not self.outputs:
             raise DefinitionError(f"System {self.name!r} has no outputs; expected some, as outputs={{'f': nodes}}.")
+        self._check_owners()
         self._give_parameters_their_role(put)
         put("parameters", {**self.parameters, **self._undeclared_parameters()})
         self._check_names()
+        self._check_owners()  # symbols of other roles may have become one parameter
         self._check_free_symbols()
         put("defaults", {n: self._check_default(n, v) for n, v in dict(self.defaults).items()})
 
@@ -150,18 +152,26 @@ class System(Packed):
                 if n in seen and "outputs" not in (kind, seen[n]):
                     raise DefinitionError(f"System {self.name!r}: {n!r} is in both {seen[n]} and {kind}.")
                 seen[n] = kind
+        for n in self.states:
+            if n not in self.inputs or self.states[n] not in self.outputs:
+                raise DefinitionError(
+                    f"System {self.name!r}: state {n!r} -> {self.states[n]!r} needs an input and an output."
+                )
+
+    def _check_owners(self) -> None:
+        """Each symbol stands in one argument, and none of a parameter among the inputs: setup would read it."""
         owner: dict[Node, str] = {}
         for kind in ("inputs", "parameters"):
             for n, array in getattr(self, kind).items():
                 for s in array.flat:
                     if s in owner:
                         raise DefinitionError(f"System {self.name!r}: symbol {s} is in {owner[s]!r} and in {n!r}.")
+                    if kind == "inputs" and s.data.role == "parameter":
+                        raise DefinitionError(
+                            f"System {self.name!r}: input {n!r} has the symbol {s} of role 'parameter'. Name it in "
+                            "parameters, or make a symbol of role 'input'."
+                        )
                     owner[s] = n
-        for n in self.states:
-            if n not in self.inputs or self.states[n] not in self.outputs:
-                raise DefinitionError(
-                    f"System {self.name!r}: state {n!r} -> {self.states[n]!r} needs an input and an output."
-                )
 
     def _check_free_symbols(self) -> None:
         known = {s for a in (*self.inputs.values(), *self.parameters.values()) for s in a.flat}
