@@ -12,7 +12,20 @@ from typing import TYPE_CHECKING
 
 from symbody.errors import ExpressionError
 from symbody.expr.call import call
-from symbody.expr.coefficients import LONGEST_EXACT, as_float, exact_bits, mixed_graphs, negate, plain, scale, times
+from symbody.expr.coefficients import (
+    LONGEST_EXACT,
+    as_float,
+    exact_bits,
+    mixed_graphs,
+    negate,
+    over,
+    plain,
+    plus,
+    reciprocal_of,
+    scale,
+    times,
+    well_held,
+)
 from symbody.expr.node import ADD, CONST, MUL, POW, SCALE, Node, Number
 
 if TYPE_CHECKING:
@@ -21,7 +34,8 @@ if TYPE_CHECKING:
 LONGEST_POWER = 1 << 17  # bits of a power that is written out before it is rounded
 LARGEST_WHOLE = 2.0**53  # above, every float is a whole number, and even
 LONGEST_EXPONENT = 53  # bits of an exact exponent: a double holds it, and each bit is a multiplication
-LARGEST_POWER = 64  # above, the power of a coefficient could leave the range of doubles while the product does not
+LARGEST_POWER = 64  # exponent up to which a coefficient is taken out of a power,
+LARGEST_OUTSIDE = 1 << 64  # and how large, or small, its own power may be
 
 
 def add(a: Node, b: Node) -> Node:
@@ -32,7 +46,7 @@ def add(a: Node, b: Node) -> Node:
     op_a, op_b = a.op, b.op
     if op_a is CONST:
         if op_b is CONST:
-            return graph.number(plain(a.data + b.data))
+            return graph.number(plus(a.data, b.data))
         if a.data == 0:
             return b
     elif op_b is CONST and b.data == 0:
@@ -47,7 +61,7 @@ def add(a: Node, b: Node) -> Node:
         cb, xb = b.data, b.args[0]
         op_b = xb.op
     if xa is xb:
-        return scale(plain(ca + cb), xa)
+        return scale(plus(ca, cb), xa)
     if (op_a is ADD or op_b is ADD) and _share_a_term(xa, xb):
         return collect([(ca, xa), (cb, xb)], graph, open_sums=True)
     if op_a is MUL or op_a is POW:
@@ -107,13 +121,12 @@ def collect(terms: Iterable[tuple[Number, Node]], graph: Graph, open_sums: bool 
             if term.op is SCALE:
                 c, term = times(c, term.data), term.args[0]
             if term.op is CONST:
-                constant = plain(constant + c * term.data)
+                constant = plus(constant, times(c, term.data))
             elif term in merged:
-                merged[term] = plain(merged[term] + c)
+                merged[term] = plus(merged[term], c)
             else:
                 merged[term] = c
     parts = sorted(((x, plain(c)) for x, c in merged.items() if c != 0), key=_id_of_first)
-    constant = plain(constant)
     if not parts:
         return graph.number(constant)
     if len(parts) == 1 and constant == 0:
@@ -217,7 +230,7 @@ def mul(a: Node, b: Node) -> Node:
         coefficient, a = a.data, a.args[0]
         op_a = a.op
     if op_b is SCALE:
-        coefficient, b = coefficient * b.data, b.args[0]
+        coefficient, b = times(coefficient, b.data), b.args[0]
         op_b = b.op
     if a is b:
         node = power(a, 2)
@@ -229,7 +242,7 @@ def mul(a: Node, b: Node) -> Node:
         if node is None:
             node = graph.muls[key] = Node(graph, MUL, key, None, a.flags | b.flags)
             return node if coefficient == 1 else scale(coefficient, node)
-    return node if coefficient == 1 else scale(plain(coefficient), node)
+    return node if coefficient == 1 else scale(coefficient, node)
 
 
 def _mul_power(a: Node, b: Node) -> Node:
@@ -313,18 +326,22 @@ def _id(node: Node) -> int:
 
 
 def divide(a: Node, b: Node) -> Node:
-    """a / b; the divisor is kept as the power b^-1."""
-    if b.graph is not a.graph:
+    """a / b; the divisor is kept as the power b^-1, a number as its reciprocal."""
+    graph = a.graph
+    if b.graph is not graph:
         mixed_graphs(a, b)
     if b.op is CONST:
         if b.data == 0:
             raise ExpressionError(
                 f"division of {a} by zero: the divisor is structurally zero. Check the expression it comes from."
             )
-        inverse = 1 / b.data if b.data.__class__ is float else Fraction(1) / b.data
-        if inverse.__class__ is float and math.isinf(inverse) and not math.isinf(b.data):
-            return mul(a, power_node(b, -1))  # a tiny divisor has no reciprocal, but a quotient
-        return scale(plain(inverse), a)
+        if a.op is CONST and (a.data.__class__ is float or b.data.__class__ is float) and well_held(b.data):
+            return graph.number(as_float(a.data) / as_float(b.data))
+        made = scale(reciprocal_of(b.data), a)
+        if b.data.__class__ is float and made.op is SCALE and made.data.__class__ is not float:
+            if well_held(made.data) and over(abs(made.data)) is None:
+                return scale(as_float(made.data), made.args[0])  # divided by several floats: no longer one division
+        return made
     return mul(a, power(b, -1))
 
 
@@ -362,7 +379,10 @@ def power(base: Node, exponent: Number) -> Node:
                 return inner if exponent % 2 == 0 else negate(inner)
             c = base.data
             if c.__class__ is not float and abs(exponent) <= min(LARGEST_POWER, LONGEST_EXACT // exact_bits(c)):
-                return scale(Fraction(base.data) ** exponent, power(base.args[0], exponent))
+                raised = Fraction(c) ** exponent
+                # else the power of the coefficient, or that of x, could leave the range of doubles alone
+                if 1 <= max(abs(raised), 1 / abs(raised)) <= LARGEST_OUTSIDE:
+                    return scale(raised, power(base.args[0], exponent))
         elif op is POW and base.data.__class__ is not float:
             return power(base.args[0], base.data * exponent)
         elif op == "abs" and exponent % 2 == 0:

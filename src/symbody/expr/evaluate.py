@@ -12,7 +12,7 @@ import numpy as np
 
 from symbody.errors import ExpressionError, NameLookupError, ShapeError, SolveError, is_finite, nearest
 from symbody.expr.call import as_nodes
-from symbody.expr.coefficients import as_float
+from symbody.expr.coefficients import as_float, factors, halves, well_held
 from symbody.expr.function_row import FUNCTIONS, Function, row_of
 from symbody.expr.functions import evaluate_piecewise
 from symbody.expr.graph import Graph
@@ -106,11 +106,14 @@ def _compiled(order: Sequence[Node], roots: Sequence[Node]) -> Callable[[Sequenc
         if node.op is CONST:
             known[f"v{i}"] = as_float(node.data)  # a global of the function
             continue
-        if node.op is ADD or node.op is MUL:
+        if node.op is ADD and not all(a.op is not CONST or well_held(a.data) for a in node.args):
+            known[f"f{i}"] = partial(_numeric, node)
+            text = f"f{i}([{', '.join(args)}])"
+        elif node.op is ADD or node.op is MUL:
             text = (" + " if node.op is ADD else " * ").join(args)
         elif node.op is SCALE:
-            known[f"c{i}"] = as_float(node.data)
-            text = f"c{i} * {args[0]}"
+            known.update((f"c{i}_{k}", c) for k, c in enumerate(factors(node.data)))
+            text = " * ".join([*(f"c{i}_{k}" for k in range(len(factors(node.data)))), args[0]][::-1])
         elif node.op is POW:
             text = _power_text(args[0], node.data)
         elif node.op is ALIAS:
@@ -235,6 +238,9 @@ def _numeric(node: Node, args: list[Any]) -> Any:
     if op is CONST:
         return as_float(node.data)
     if op is ADD:
+        numbers = [n.data for n in node.args if n.op is CONST]
+        if numbers and not well_held(numbers[0]):
+            args = [a for n, a in zip(node.args, args) if n.op is not CONST] + list(halves(numbers[0]))
         total = args[0]
         for a in args[1:]:
             total = total + a
@@ -245,7 +251,10 @@ def _numeric(node: Node, args: list[Any]) -> Any:
             total = total * a
         return total
     if op is SCALE:
-        return as_float(node.data) * args[0]
+        value = args[0]
+        for c in factors(node.data):
+            value = c * value
+        return value
     if op is POW:
         return _float_power(args[0], node.data)
     if op is ALIAS:
