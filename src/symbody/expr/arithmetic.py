@@ -18,7 +18,6 @@ from symbody.expr.coefficients import (
     exact_bits,
     mixed_graphs,
     negate,
-    over,
     plain,
     plus,
     reciprocal_of,
@@ -337,11 +336,7 @@ def divide(a: Node, b: Node) -> Node:
             )
         if a.op is CONST and (a.data.__class__ is float or b.data.__class__ is float) and well_held(b.data):
             return graph.number(as_float(a.data) / as_float(b.data))
-        made = scale(reciprocal_of(b.data), a)
-        if b.data.__class__ is float and made.op is SCALE and made.data.__class__ is not float:
-            if well_held(made.data) and over(abs(made.data)) is None:
-                return scale(as_float(made.data), made.args[0])  # divided by several floats: no longer one division
-        return made
+        return scale(reciprocal_of(b.data), a)
     return mul(a, power(b, -1))
 
 
@@ -392,6 +387,16 @@ def power(base: Node, exponent: Number) -> Node:
 
         return call("abs", power(base.args[0], base.data // 2))
     return power_node(base, exponent)
+
+
+def rewritten_power(base: Node, exponent: Number) -> Node:
+    """As `power`, where a rewriting has made the base: infinity for a divisor that it shows to be zero.
+
+    The value may stand in a branch that is never taken; the author is told of a zero that he divides by himself.
+    """
+    if exponent < 0 and base.op is CONST and base.data == 0:
+        return base.graph.number(math.inf)
+    return power(base, exponent)
 
 
 def check_exponent(exponent: Number) -> None:

@@ -17,7 +17,10 @@ LONGEST_EXACT = 4096  # bits of an exact number; without a bound, a product of p
 SMALLEST = sys.float_info.min  # below, doubles lose digits
 FURTHEST = 2200  # an exponent of two that brings every double to zero, or beyond all doubles
 STEP_OF_TWO = 1000  # the exponent of a factor that is a power of two, at most
+FEW_BITS = 32  # of numbers that are written as fractions; those of floats have more
+TWOS_OF_FLOATS = 24  # see `of_floats`
 MANTISSA = sys.float_info.mant_dig
+NEAR_ONE = 64  # exponents of two
 EXPONENTS = sys.float_info.min_exp, sys.float_info.max_exp
 
 
@@ -76,7 +79,7 @@ def times(a: Number, b: Number) -> Number:
     if doubles and SMALLEST <= abs(product) < math.inf:
         return product
     exact = Fraction(a) * Fraction(b)
-    if not well_held(exact) or (not doubles and over(abs(exact)) is not None):
+    if not well_held(exact) or (not doubles and is_quotient(exact)):
         return plain(exact)
     return as_float(exact)
 
@@ -136,13 +139,21 @@ def halves(value: Number) -> tuple[float, ...]:
     return half, half
 
 
+def is_quotient(value: Fraction) -> bool:
+    """Whether a number is the quotient of two doubles, and no double itself."""
+    if is_double(value):
+        return False
+    parts = (value.numerator, value.denominator)
+    return all((part // (part & -part)).bit_length() <= MANTISSA for part in parts)
+
+
 @lru_cache(maxsize=1000)
 def over(value: Fraction) -> tuple[Number, Number] | None:
     """(n, d) with value = n / d > 0, both doubles, n = 1 where it can be; None for a double, or if there are none.
 
-    All such pairs differ by powers of two; of doubles with fractions it is the one with the shortest texts: 10/0.3.
+    All such pairs differ by powers of two; it is the one with the fewest digits: 10.0/0.3. Whole numbers are ints.
     """
-    if is_double(value):
+    if not is_quotient(value):
         return None
     n, d = value.numerator, value.denominator
     ones, halves = (n & -n).bit_length() - 1, (d & -d).bit_length() - 1
@@ -152,13 +163,20 @@ def over(value: Fraction) -> tuple[Number, Number] | None:
     if n.bit_length() + d.bit_length() <= MANTISSA:
         return n, d
     n, d, twos = n >> ones, d >> halves, ones - halves
-    if n.bit_length() > MANTISSA or d.bit_length() > MANTISSA:
-        return None
-    # of n 2^(k + twos) and d 2^k
-    first = EXPONENTS[0] - min(n.bit_length() + twos, d.bit_length())
-    last = EXPONENTS[1] - max(n.bit_length() + twos, d.bit_length())
+    # of n 2^(k + twos) and d 2^k; numbers are written near 1
+    first = max(EXPONENTS[0] - min(n.bit_length() + twos, d.bit_length()), -d.bit_length() - NEAR_ONE)
+    last = min(EXPONENTS[1] - max(n.bit_length() + twos, d.bit_length()), -d.bit_length() + NEAR_ONE)
     pairs = ((math.ldexp(n, k + twos), math.ldexp(d, k)) for k in range(first, last + 1))
-    return min(pairs, key=lambda pair: (len(repr(pair)), pair), default=None)
+    best = min(pairs, key=lambda pair: (_digits(pair), len(repr(pair)), pair), default=None)
+    whole = value.numerator, value.denominator
+    if exact_bits(value) <= MANTISSA and (best is None or _digits(whole) <= _digits(best)):
+        return whole
+    return best
+
+
+def _digits(pair: tuple[Number, Number]) -> int:
+    """Significant digits of two numbers together."""
+    return sum(len(repr(x).partition("e")[0].replace(".", "").strip("0")) for x in pair)
 
 
 def split(node: Node) -> tuple[Number, Node]:
@@ -183,11 +201,32 @@ def scale(coefficient: Number, base: Node) -> Node:
     graph = base.graph
     if coefficient.__class__ is not float:
         coefficient = plain(coefficient)
+        if coefficient.__class__ is Fraction and exact_bits(coefficient) > MANTISSA and not graph.exact:
+            # divided by several floats in turn no single division gives it: x/0.3/0.7
+            if well_held(coefficient) and not is_quotient(coefficient) and of_floats(coefficient):
+                coefficient = as_float(coefficient)
     key = (coefficient.__class__, coefficient, base)
     node = graph.scales.get(key)
     if node is None:
         node = graph.scales[key] = Node(graph, SCALE, (base,), coefficient, base.flags)
     return node
+
+
+def of_floats(value: Fraction) -> bool:
+    """Whether an exact number was made by dividing by floats: it is written with them, or has many twos.
+
+    Decimals have as many fives as twos.
+    """
+    if exact_bits(value) <= FEW_BITS:
+        return False
+    parts = over(abs(value))
+    if parts is not None:
+        return any(part.__class__ is float for part in parts)
+    for part in (value.numerator, value.denominator):
+        twos = (part & -part).bit_length() - 1
+        if twos > TWOS_OF_FLOATS and part % 5 ** (twos // 2):
+            return True
+    return False
 
 
 def negate(node: Node) -> Node:

@@ -143,15 +143,20 @@ def _power_text(x: str, exponent: Any) -> str:
 
 
 def _real(value: Any) -> Any:
-    """Integers as floats: NumPy's would wrap around silently. Lists as arrays: + would join them."""
+    """Numbers as doubles, as Kernels take them: NumPy computes in the type that it is given, be it of 16 bits.
+
+    Integers would wrap around silently. Lists as arrays: + would join them.
+    """
     if isinstance(value, (int, np.integer)):
         if not is_finite(value):
             raise ExpressionError("evaluate was given a whole number beyond all doubles; give exact=True for such.")
         return float(value)
     if isinstance(value, (list, tuple)):
         value = _array(value)
-    if isinstance(value, np.ndarray) and value.dtype.kind in "iub":
-        return value.astype(float)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iubfc":
+        return value.astype(complex if value.dtype.kind == "c" else float, copy=False)
+    if isinstance(value, (np.floating, np.complexfloating)) and not isinstance(value, (float, complex)):
+        return complex(value) if isinstance(value, np.complexfloating) else float(value)
     return value
 
 

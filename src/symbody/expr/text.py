@@ -14,7 +14,7 @@ from fractions import Fraction
 from itertools import islice
 
 from symbody.errors import ExpressionError
-from symbody.expr.coefficients import exact_bits, well_held
+from symbody.expr.coefficients import FEW_BITS, exact_bits, well_held
 from symbody.expr.coefficients import over as quotient_of_doubles
 from symbody.expr.function_row import ANY, ATOM, COMPARE, FUNCTIONS, POWER, PRODUCT, SIGN, SUM, WORDS, Notation
 from symbody.expr.node import (
@@ -36,8 +36,7 @@ from symbody.expr.node import (
 from symbody.expr.walk import topological
 
 LONGEST = 20_000_000  # characters; a shared graph written as a tree can grow without bound
-WRITTEN_WHOLE = 53  # bits of the parts of a fraction that are written as they are,
-LONGEST_WRITTEN = 512  # and of one beyond the range of doubles
+LONGEST_WRITTEN = 512  # bits of a number beyond the range of doubles that is written by its digits
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -176,7 +175,7 @@ def fraction_parts(value: Number) -> tuple[Number, Number]:
     if value.__class__ is not Fraction:
         return value, 1
     whole = value.numerator, value.denominator
-    if exact_bits(value) <= WRITTEN_WHOLE:
+    if exact_bits(value) <= FEW_BITS:
         return whole
     return quotient_of_doubles(value) or (whole if well_held(value) else (value, 1))
 
@@ -283,7 +282,7 @@ def _product(coefficient: Number, factors: tuple[Node, ...], bound: int) -> list
         else:
             over.append([(factor, SIGN)])
     top, bottom = fraction_parts(coefficient)
-    if bottom != 1 and ((top == 1 and over) or exact_bits(coefficient) > WRITTEN_WHOLE):
+    if bottom != 1 and ((top == 1 and over) or exact_bits(coefficient) > FEW_BITS):
         under.insert(0, [number_text(bottom)])
         if top != 1 or not over:
             over.insert(0, [number_text(top)])

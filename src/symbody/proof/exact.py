@@ -21,7 +21,7 @@ from symbody.expr.graph import Graph
 from symbody.expr.node import CONST, SCALE, SYMBOL, Node
 from symbody.expr.walk import rebuild, topological
 from symbody.model.record.mechanism import Body, Joint, Mechanism, Placement
-from symbody.proof.field import decimal
+from symbody.proof.field import coefficient, decimal
 
 FINEST = 1 << 30  # largest denominator of the tangent of half an angle
 SMALL = 1e-4  # tangents below it have larger denominators
@@ -33,7 +33,10 @@ Turn = tuple[int, Any, Any]  # axis, cosine, sine
 
 def has_floats(mechanism: Mechanism) -> bool:
     """Whether some number of the description is a float, whose products would be rounded."""
-    return any(n.data.__class__ is float for n in topological(mechanism.values()) if n.op is CONST or n.op is SCALE)
+    nodes = topological(mechanism.values())
+    return any(n.data.__class__ is float for n in nodes if n.op is CONST) or any(
+        n.data.__class__ is float or coefficient(n) is not n.data for n in nodes if n.op is SCALE
+    )
 
 
 def exact_twin(mechanism: Mechanism) -> Mechanism:
@@ -97,7 +100,7 @@ class _Carrier:
             elif node.op is SYMBOL:
                 new = self.graph.intern(SYMBOL, (), node.data, node.flags)
             elif node.op is SCALE:
-                new = scale(decimal(node.data), self.known[node.args[0]])
+                new = scale(decimal(coefficient(node)), self.known[node.args[0]])
             else:
                 new = rebuild(node, tuple(self.known[a] for a in node.args))
             self.known[node] = new

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symbody.expr.arithmetic import collect, multiply_all, power
+from symbody.expr.arithmetic import collect, multiply_all, rewritten_power
 from symbody.expr.coefficients import negate
 from symbody.expr.node import ADD, CONST, MUL, POW, SCALE, SYMBOL, Node
 from symbody.expr.walk import quiet_collector, rebuild, topological
@@ -78,7 +78,7 @@ def store(net: Network) -> list[Node]:
             elif k == PRODUCT:
                 node[v] = multiply_all([value(f) for f in body[v]], graph)
             elif k == INVERSE:
-                node[v] = power(value(body[v][0]), -1)
+                node[v] = rewritten_power(value(body[v][0]), -1)
             else:
                 node[v] = rebuild(net.like[v], tuple([value(r) for r in body[v]]))  # type: ignore[arg-type]
         return [value(sign * body[ROOT][place]) for place, sign in net.outputs]
