@@ -68,7 +68,7 @@ def test_of_a_difference_of_products_none_is_fused() -> None:
 
 
 @pytest.mark.parametrize("read_by", ["sqrt", "neg sqrt", "p* sqrt", "lt", "mul"])
-def test_a_sum_of_products_of_both_signs_that_a_function_reads_is_kept_whole(read_by: str) -> None:
+def test_a_sum_of_products_that_a_function_reads_is_kept_whole(read_by: str) -> None:
     """x x - 2 x y + y y is 0 at x = y in every order of the same roundings; alone it is contracted."""
     b = Builder()
     x, y, p = b.input("x", (3,))

@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from symbody.errors import ExpressionError
+from symbody.errors import ExpressionError, is_finite
 from symbody.expr.call import call
 from symbody.expr.coefficients import (
     LONGEST_EXACT,
@@ -373,11 +373,9 @@ def power(base: Node, exponent: Number) -> Node:
                 inner = power(base.args[0], exponent)
                 return inner if exponent % 2 == 0 else negate(inner)
             c = base.data
-            if c.__class__ is not float and abs(exponent) <= min(LARGEST_POWER, LONGEST_EXACT // exact_bits(c)):
-                raised = Fraction(c) ** exponent
-                # else the power of the coefficient, or that of x, could leave the range of doubles alone
-                if 1 <= max(abs(raised), 1 / abs(raised)) <= LARGEST_OUTSIDE:
-                    return scale(raised, power(base.args[0], exponent))
+            raised = None if c.__class__ is float else taken_out(c, exponent)
+            if raised is not None:
+                return scale(raised, power(base.args[0], exponent))
         elif op is POW and base.data.__class__ is not float:
             return power(base.args[0], base.data * exponent)
         elif op == "abs" and exponent % 2 == 0:
@@ -387,6 +385,17 @@ def power(base: Node, exponent: Number) -> Node:
 
         return call("abs", power(base.args[0], base.data // 2))
     return power_node(base, exponent)
+
+
+def taken_out(coefficient: Number, exponent: int) -> Fraction | None:
+    """The power of a coefficient that may stand before that of x: neither leaves the range of doubles alone."""
+    if not is_finite(coefficient):
+        return None
+    exact = Fraction(coefficient)
+    if abs(exponent) > min(LARGEST_POWER, LONGEST_EXACT // exact_bits(exact)):
+        return None
+    raised = exact**exponent
+    return raised if max(abs(raised), 1 / abs(raised)) <= LARGEST_OUTSIDE else None
 
 
 def rewritten_power(base: Node, exponent: Number) -> Node:

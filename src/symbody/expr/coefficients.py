@@ -121,12 +121,13 @@ def factors(value: Number) -> tuple[float, ...]:
     if well_held(value):
         return (as_float(value),)
     exact = Fraction(value)
-    shift = exact.numerator.bit_length() - exact.denominator.bit_length() + 1
-    last = float(exact / Fraction(2) ** shift)  # at most 1 in size
+    shift = exact.numerator.bit_length() - exact.denominator.bit_length()
+    # the size grows without rounding first, and shrinks last; no part of the way is further than its end
+    shift += -1 if shift > 0 else 1
+    last = float(exact / Fraction(2) ** shift)
     twos = []
     for step in (min(STEP_OF_TWO, abs(shift) - k) for k in range(0, abs(shift), STEP_OF_TWO)):
         twos.append(math.ldexp(1.0, step if shift > 0 else -step))
-    # the size grows without rounding first, and shrinks last
     return (*twos, last) if shift > 0 else (last, *twos)
 
 

@@ -4,8 +4,7 @@ The choice is made here and not by a compiler, so that every target rounds in th
 of the values only: of two products in one sum the later one is fused, because the earlier one is ready to be added.
 
 Equal products must cancel: x^2 - y^2 is 0 at x = y only if both squares are rounded, or none. So of a difference of two
-products neither is fused, and of a sum that a function reads, such as the root of x^2 - 2 x y + y^2, no product is
-where they have both signs.
+products neither is fused, and none of several products in a sum that a function reads: sqrt(x^2 - 2 x y + y^2).
 """
 
 from __future__ import annotations
@@ -65,10 +64,7 @@ def count_uses(program: Program) -> list[int]:
 
 
 def sums_kept_whole(program: Program) -> set[int]:
-    """Sums whose products all round alike: of products of both signs, and read by a function.
-
-    The sum may have a factor there, as in sqrt(p*(x^2 - y^2)), and the sums that are its terms are kept whole with it.
-    """
+    """Sums of several products that a function reads, perhaps times a factor, with the sums that are their terms."""
     ops, args = program.ops, program.args
     waiting: list[int] = []
     for run in _regions(program):
@@ -78,10 +74,11 @@ def sums_kept_whole(program: Program) -> set[int]:
     read = [_behind_signs(v, ops, args) for v in waiting]
     read += [_behind_signs(factor, ops, args) for v in read if ops[v] == "mul" for factor in args[v]]
     found: set[int] = set()
-    signs: dict[int, frozenset[int]] = {}
     for v in read:
-        if v not in found and ops[v] in SUMS and len(_signs_of_products(v, ops, args, signs)) > 1:
-            found.update(_terms_that_are_sums(v, ops, args))
+        if v not in found and ops[v] in SUMS:
+            sums, products = _terms(v, ops, args)
+            if products > 1:
+                found |= sums
     return found
 
 
@@ -91,36 +88,18 @@ def _behind_signs(v: int, ops: Sequence[str], args: Sequence[tuple[Any, ...]]) -
     return v
 
 
-def _terms_that_are_sums(top: int, ops: Sequence[str], args: Sequence[tuple[Any, ...]]) -> set[int]:
+def _terms(top: int, ops: Sequence[str], args: Sequence[tuple[Any, ...]]) -> tuple[set[int], int]:
+    """A sum with the sums among its terms, and how many products are terms of them."""
     found: set[int] = set()
+    products = 0
     stack = [top]
     while stack:
         v = stack.pop()
+        products += ops[v] in PRODUCTS
         if v not in found and (ops[v] in SUMS or ops[v] == "neg"):
             found.add(v)
             stack.extend(args[v])
-    return found
-
-
-def _signs_of_products(
-    top: int, ops: Sequence[str], args: Sequence[tuple[Any, ...]], known: dict[int, frozenset[int]]
-) -> frozenset[int]:
-    """The signs with which products stand in a sum, those of its terms that are sums included."""
-    stack = [top]
-    while stack:
-        v = stack[-1]
-        below = args[v] if ops[v] in SUMS or ops[v] == "neg" else ()
-        waiting = [a for a in below if a not in known]
-        if waiting:
-            stack.extend(waiting)
-            continue
-        stack.pop()
-        found = {1} if ops[v] in PRODUCTS else set()
-        for k, a in enumerate(below):
-            sign = -1 if ops[v] == "neg" or (ops[v] == "sub" and k == 1) else 1
-            found.update(sign * s for s in known[a])
-        known[v] = frozenset(found)
-    return known[top]
+    return found, products
 
 
 def _regions(program: Program) -> list[Sequence[int]]:

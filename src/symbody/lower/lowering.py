@@ -284,6 +284,8 @@ class _Lowering:
     def _scaled_factor(self, node: Node) -> Node | None:
         """scale(c, x*y) where scale(c, x) is computed anyway: the product is taken over that."""
         size = abs(node.data)
+        if not well_held(size):
+            return None
         for f in node.args[0].args:
             partner = self.scaled.get((size, f))
             if partner is not None and not self._is_divisor(f):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symbody.expr.arithmetic import collect, multiply_all, rewritten_power
+from symbody.expr.arithmetic import collect, multiply_all, rewritten_power, taken_out
 from symbody.expr.coefficients import negate
 from symbody.expr.node import ADD, CONST, MUL, POW, SCALE, SYMBOL, Node
 from symbody.expr.walk import quiet_collector, rebuild, topological
@@ -33,7 +33,7 @@ def load(roots: Sequence[Node], parameters_vary: bool = False) -> Network:
             made = net.product_of([ref[a] for a in args])
         elif op is SCALE:
             made = net.product_of((net.setup(graph.number(node.data)), ref[args[0]]))
-        elif op is POW and node.data.__class__ is int and abs(node.data) <= LONGEST_POWER:
+        elif op is POW and node.data.__class__ is int and abs(node.data) <= LONGEST_POWER and _opens(node):
             made = net.product_of([ref[args[0]]] * abs(node.data))
             if node.data < 0:
                 made = net.inverse_of(made)
@@ -47,6 +47,12 @@ def load(roots: Sequence[Node], parameters_vary: bool = False) -> Network:
     net.clean()
     net.journal.clear()
     return net
+
+
+def _opens(power: Node) -> bool:
+    """Whether the coefficient of the base may be taken out: not where its power leaves the range of doubles alone."""
+    base = power.args[0]
+    return base.op is not SCALE or base.data == -1 or taken_out(base.data, power.data) is not None
 
 
 def _is_setup(node: Node) -> bool:
