@@ -169,9 +169,9 @@ def over(value: Fraction) -> tuple[Number, Number] | None:
     last = min(EXPONENTS[1] - max(n.bit_length() + twos, d.bit_length()), -d.bit_length() + NEAR_ONE)
     pairs = ((math.ldexp(n, k + twos), math.ldexp(d, k)) for k in range(first, last + 1))
     best = min(pairs, key=lambda pair: (_digits(pair), len(repr(pair)), pair), default=None)
-    whole = value.numerator, value.denominator
-    if exact_bits(value) <= MANTISSA and (best is None or _digits(whole) <= _digits(best)):
-        return whole
+    natural: tuple[Number, Number] = (value.numerator, value.denominator)
+    if exact_bits(value) <= MANTISSA and (best is None or _digits(natural) <= _digits(best)):
+        return natural
     return best
 
 
@@ -259,6 +259,7 @@ def _shortened(value: Fraction) -> Number:
     return size * Fraction(2) ** max(min(shift, FURTHEST), -FURTHEST)
 
 
-def exact_bits(value: int | Fraction) -> int:
+def exact_bits(value: Number) -> int:
     """Size of an exact number, at least 1."""
+    assert not isinstance(value, float)
     return max(value.numerator.bit_length(), value.denominator.bit_length())

@@ -12,7 +12,6 @@ from symbody.expr.call import as_nodes, call, unary_node
 from symbody.expr.external import External, Piecewise
 from symbody.expr.function_row import FUNCTIONS
 from symbody.expr.node import ALIAS, CONST, EXTERN, RESULT, TABLE, Alias, Node
-from symbody.later import later
 
 
 def _unary(name: str) -> Callable[[Any], Any]:
@@ -94,7 +93,6 @@ def piecewise(x: Any, polynomial: Piecewise) -> Node:
     (node,) = as_nodes([x])
     if node.op is CONST:
         return node.graph.number(evaluate_piecewise(polynomial, float(node.data)))
-    node = later("expr.quotients", "with_divisions")(node)  # there may be a step at a breakpoint
     return node.graph.intern(TABLE, (node,), polynomial, node.flags)
 
 

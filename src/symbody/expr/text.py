@@ -132,7 +132,7 @@ def write(node: Node, named: Mapping[Node, str], limit: int | None = None) -> st
 def _with_plain_quotients(node: Node, pieces: list[Piece], named: Mapping[Node, str]) -> list[Piece]:
     """Where quotients become divisions by themselves, the operands of which they were made: floor(x/49)."""
     row = FUNCTIONS.get(node.op)
-    steps = node.args if node.op is TABLE else node.args[: row.steps] if row is not None else ()
+    steps = node.args[: row.steps] if row is not None else ()
     plain = {a: node.graph.undivided[a] for a in steps if a in node.graph.undivided and a not in named}
     return [p if isinstance(p, str) else (plain.get(p[0], p[0]), p[1]) for p in pieces] if plain else pieces
 
@@ -146,7 +146,7 @@ def quote_name(name: str) -> str:
 
 def number_text(value: Number) -> str:
     """An integer, a/b, or the shortest float text that gives the same float."""
-    if not well_held(value) and exact_bits(value) > LONGEST_WRITTEN:
+    if value.__class__ is not float and not well_held(value) and exact_bits(value) > LONGEST_WRITTEN:
         factors = _factors_of_ten(value)
         if value.__class__ is Fraction or math.prod(map(Fraction, map(float, factors))) == value:
             return "*".join(factors)
@@ -164,9 +164,10 @@ def _factors_of_ten(value: Number) -> list[str]:
 
 def decimal_parts(value: Number) -> tuple[str, int]:
     """17 digits and the exponent of ten of a number that may be beyond all doubles."""
+    exact = Fraction(value)
     with localcontext(prec=17, Emin=MIN_EMIN, Emax=MAX_EMAX):
-        exponent = (Decimal(value.numerator) / value.denominator).adjusted()
-    size = float(Fraction(value) / Fraction(10) ** exponent)
+        exponent = (Decimal(exact.numerator) / exact.denominator).adjusted()
+    size = float(exact / Fraction(10) ** exponent)
     return (repr(size), exponent) if abs(size) < 10 else (repr(size / 10), exponent + 1)
 
 
