@@ -48,14 +48,14 @@ def read(text: str) -> ast.expr:
     return ast.parse(text.replace("^", "**"), mode="eval").body
 
 
-def value_of(tree: ast.expr, values: Mapping[str, float]) -> Found:
-    """The formula at doubles, with as many digits as its cancellation needs."""
+def value_of(tree: ast.expr, values: Mapping[str, float], room: float = 1.0) -> Found:
+    """The formula at doubles, with the digits that its cancellation needs; room: a factor to the ends of the range."""
     before = None
     for digits in (DIGITS, MOST):
         parts: list[Any] = []
         with mpmath.workdps(digits):
             value = _value(tree, values, parts)
-            if not all(not p or SMALLEST <= abs(p) <= LARGEST for p in parts):
+            if not all(not p or SMALLEST * room <= abs(p) <= LARGEST / room for p in parts):
                 return Found(value, False, False)
             if before is not None and abs(value - before) <= abs(value) * mpmath.mpf(10) ** (-DIGITS // 2):
                 return Found(value, all(_is_double(p) for p in parts), True)

@@ -44,7 +44,7 @@ NUMBERS = """
 """
 STEPS = """
     floor(x/49);  floor(x/49.0);  ceil(x/7);  ceil(-x/7.0);  floor(3*x/49);  floor(x*3/49.0);  floor(x/49 + 0.5)
-    floor(x/y);  ceil(x/y);  floor(x*z/y);  floor(x/y + z);  floor(x/y/z);  floor(x/(7*y));  floor(x/y*z)
+    floor(x/y);  ceil(x/y);  floor(x*z/y);  floor(x/y + z);  floor(x/y/z);  floor(x/y*z)
     floor(x/n);  ceil(x/n);  floor(x*z/n);  n - x/n >= 0;  mod(x/n, 1);  floor(n/y)
     x/49 - floor(x/49);  x/y - floor(x/y);  mod(x/7, 1);  mod(x, y/7);  floor(x/0.3);  floor(2.5*(x/0.3));  floor(x/-7)
     sign(x/y - 1);  sign(x/49 - 1);  select(x/49 >= 1, 1, 0);  x/y < z;  x/y <= z;  x/y >= z;  x/y > z;  eq(x/y, z)
@@ -60,6 +60,9 @@ CANCEL = """
 """
 NAMES = ("x", "y", "z", "n")
 DENORMAL = 64 * 5e-324
+ROOM = (
+    2.0**64
+)  # a coefficient up to this size is taken out of a power, which then comes nearer to the ends of the range
 ROUNDINGS = 64  # units in the last place that a result may be off, beside what moves it when its arguments move by two
 ENGINES = [name for name in ("python", "native", "c") if not TARGETS[name].lacks()]
 SPECIAL = (0.0, 1.0, -1.0, 0.5, 2.0, -3.0, 7.0, 49.0, 98.0, math.pi, math.pi / 2, 5e-324, SMALLEST, 1e-300, 1e-160,
@@ -77,6 +80,7 @@ def _text_of(rule: Rule) -> str:
     return text if rule.condition is None else re.sub(r"\bx\b", "n", text)
 
 
+POWERS = frozenset(text for text in texts(CONSTRUCTION) if "**" in text)
 RULE_TEXTS = {_text_of(rule): rule for rule in RULES}
 ROWS = [*RULE_TEXTS, *texts(CONSTRUCTION), *texts(NUMBERS), *texts(STEPS)]
 
@@ -132,7 +136,7 @@ def rejected(text: str, values: Mapping[str, float], found: set[float]) -> list[
     tree = read(text.replace("not_(", "eq(0, "))
     used = {name: values[name] for name in NAMES if name in _names(tree)}
     try:
-        true = value_of(tree, used)
+        true = value_of(tree, used, ROOM if text in POWERS else 1.0)
     except NoRealValue:
         return []
     if not true.in_range:

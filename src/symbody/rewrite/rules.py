@@ -56,8 +56,8 @@ def _rows() -> tuple[Rule, ...]:
         # sqrt(1 + x^2) would leave the range of doubles where its value does not
         Rule("cos of atan", f("cos", f("atan", x)), 1 / f("hypot", graph.one, x)),
         Rule("cosh of asinh", f("cosh", f("asinh", x)), f("hypot", graph.one, x)),
-        # at the origin atan2 is 0, while y / x is undefined: only for what is known not to vanish
-        Rule("tan of atan2", f("tan", f("atan2", y, x)), y / x, lambda b: _nonzero(b[x])),
+        # at the origin atan2 is 0, while y / x is undefined: only where x is known not to vanish (1 / x may overflow)
+        Rule("tan of atan2", f("tan", f("atan2", y, x)), f("quotient", y, x), lambda b: _nonzero(b[x])),
         # the theses print cos x; the root is never negative
         Rule("1/sqrt(1+tan^2)", (1 + f("tan", x) ** 2) ** -half, f("abs", f("cos", x))),
         Rule("sqrt(1+tan^2)", (1 + f("tan", x) ** 2) ** half, 1 / f("abs", f("cos", x))),
