@@ -15,7 +15,7 @@ from symbody.expr.call import call
 from symbody.expr.coefficients import negate, over, scale
 from symbody.expr.function_row import FUNCTIONS
 from symbody.expr.node import ADD, ALIAS, CONST, MUL, POW, SCALE, Node
-from symbody.expr.walk import rebuild, topological, transform
+from symbody.expr.walk import below, rebuild, topological, transform
 
 QUOTIENT = "quotient"
 
@@ -82,7 +82,7 @@ def _divisor(factor: Node) -> Node | None:
 def shared_divisions(roots: Iterable[Node]) -> list[Node]:
     """The roots, where a quotient that is divided below a step is that division everywhere: x/49 - floor(x/49)."""
     roots = list(roots)
-    made = {n for n in topological(roots) if n.op == QUOTIENT}
+    made = {n for n in below(roots) if n.op == QUOTIENT}
     if not made:
         return roots
 
