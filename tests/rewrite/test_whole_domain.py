@@ -144,8 +144,8 @@ def rejected(text: str, values: Mapping[str, float], found: set[float]) -> list[
     steps = any(word in text for word in ("floor", "ceil", "sign(", "<", ">", "eq(", "not_(", "mod("))
     if steps and true.exact:
         return [x for x in found if not (math.isfinite(x) and mpmath.mpf(x) == true.value)]
-    if "mod(" in text or "- floor(" in text:
-        return []  # a fraction of a step has no limit where it is not exact
+    if any(word in text for word in ("mod(", "- floor(", "eq(", "not_(", "x/y - 1, x, y")):
+        return []  # fractions of steps, and equality, have no limit where something is rounded
     allowed = 0 if steps else ROUNDINGS * 2.0**-52 * abs(true.value)
     far = [x for x in found if not (math.isfinite(x) and abs(mpmath.mpf(x) - true.value) <= allowed + DENORMAL)]
     if not far:
