@@ -30,3 +30,18 @@ def test_implicit_blocks_are_solved_and_missing_symbols_named() -> None:
         assert Evaluation([block.x[0] + x])({x: 2.0}) == evaluate([block.x[0] + x], {x: 2.0})
         with pytest.raises(NameLookupError, match="'x'"):
             Evaluation([sb.sin(x)])({y: 1.0})
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])
+def test_values_of_other_precision_are_computed_in_doubles(kind: type) -> None:
+    with sb.Graph() as graph:
+        x = graph.symbol("x")
+        node = x * x / 3 + 0.1
+        given = kind(0.7)
+        expected = evaluate(node, {x: float(given)})
+        for value in (given, np.array([given], kind), [given]):
+            found = np.asarray(evaluate(node, {x: value}))
+            assert found.dtype == np.float64
+            assert found == expected
+            assert np.asarray(Evaluation([node])({x: value})[0]) == expected
+    assert np.asarray(evaluate(node, {x: np.array([1j], np.complex64)})).dtype == np.complex128
