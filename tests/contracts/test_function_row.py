@@ -13,7 +13,7 @@ from symbody.symbolic.expr.ops import ROWS
 
 # the same functions by a program of many digits; others have their own name there
 ORACLE = {
-    "abs": mpmath.fabs, "pow": mpmath.power, "min": min, "max": max,
+    "abs": mpmath.fabs, "pow": mpmath.power, "min": min, "max": max, "quotient": lambda a, b: a / b,
     "mod": lambda a, b: a - b * mpmath.floor(a / b), "not": lambda a: a == 0,
     "lt": lambda a, b: a < b, "le": lambda a, b: a <= b, "eq": lambda a, b: a == b, "ne": lambda a, b: a != b,
     "and": lambda a, b: a != 0 and b != 0, "or": lambda a, b: a != 0 or b != 0, "select": lambda c, a, b: a if c else b,

@@ -124,6 +124,8 @@ def function(name: str, args: list[Jet], like: Jet) -> Jet:
     if name in ("min", "max"):
         first = a.x <= b.x if name == "min" else a.x >= b.x
         return where(first, a, b, like)
+    if name == "quotient":
+        return a / b
     if name == "hypot":
         return power(a * a + b * b, 0.5)
     if name == "atan2":

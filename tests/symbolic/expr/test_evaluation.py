@@ -79,3 +79,18 @@ def test_what_python_decided_is_no_condition():
     assert sb.select(1, x, y) is x
     assert sb.select(sb.equal(x, y), 1, 2).op == "select"
     assert sb.parse("select(True, x, y)") is x
+
+
+@pytest.mark.parametrize("kind", [np.float16, np.float32, np.longdouble])
+def test_values_of_other_precision_are_computed_in_doubles(kind: type) -> None:
+    with sb.Graph() as graph:
+        x = graph.symbol("x")
+        node = x * x / 3 + 0.1
+        given = kind(0.7)
+        expected = evaluate(node, {x: float(given)})
+        for value in (given, np.array([given], kind), [given]):
+            found = np.asarray(evaluate(node, {x: value}))
+            assert found.dtype == np.float64
+            assert found == expected
+            assert np.asarray(Evaluation([node])({x: value})[0]) == expected
+    assert np.asarray(evaluate(node, {x: np.array([1j], np.complex64)})).dtype == np.complex128

@@ -23,6 +23,7 @@ def products(form: str) -> Program:
         "w-p": lambda: b.make("sub", w, p),
         "p-w": lambda: b.make("sub", p, w),
         "p-q": lambda: b.make("sub", p, q),
+        "p+q": lambda: b.make("add", p, q),
         "w+(-p)": lambda: b.make("add", w, b.make("neg", p)),
         "(-p)-w": lambda: b.make("sub", b.make("neg", p), w),
     }[form]()
@@ -30,7 +31,7 @@ def products(form: str) -> Program:
     return b.program()
 
 
-@pytest.mark.parametrize("form", ["p+w", "w-p", "p-w", "p-q", "w+(-p)", "(-p)-w"])
+@pytest.mark.parametrize("form", ["p+w", "w-p", "p-w", "p+q", "w+(-p)", "(-p)-w"])
 def test_a_fused_sum_is_the_same_exactly(form: str) -> None:
     program = products(form)
     fused = fuse_multiply_add(program)
@@ -51,9 +52,37 @@ def test_a_fused_sum_rounds_once() -> None:
 
 
 def test_of_two_products_the_later_one_is_fused() -> None:
-    fused = fuse_multiply_add(products("p-q"))
+    fused = fuse_multiply_add(products("p+q"))
     assert [fused.ops[v] for v in fused.step] == ["mul", "fma"]
-    assert fused.args[fused.step[1]][3:] == (-1, 1)
+    assert fused.args[fused.step[1]][3:] == (1, 1)
+
+
+def test_of_a_difference_of_products_none_is_fused() -> None:
+    program = products("p-q")
+    assert fuse_multiply_add(program).ops == program.ops
+    b = Builder()
+    w, x, y, z = b.input("x", (4,))
+    b.output("y", [b.make("add", b.make("neg", b.make("mul", w, x)), b.make("mul", y, z))])
+    program = b.program()
+    assert fuse_multiply_add(program).ops == program.ops
+
+
+@pytest.mark.parametrize("read_by", ["sqrt", "neg sqrt", "p* sqrt", "lt", "mul"])
+def test_a_sum_of_products_that_a_function_reads_is_kept_whole(read_by: str) -> None:
+    """x x - 2 x y + y y is 0 at x = y in every order of the same roundings; alone it is contracted."""
+    b = Builder()
+    x, y, p = b.input("x", (3,))
+    middle = b.make("sub", b.make("mul", x, x), b.make("mul", b.make("mul", b.const(2.0), x), y))
+    total = b.make("add", middle, b.make("mul", y, y))
+    value = {
+        "sqrt": lambda: b.make("sqrt", total),
+        "neg sqrt": lambda: b.make("sqrt", b.make("neg", total)),
+        "p* sqrt": lambda: b.make("sqrt", b.make("mul", p, total)),
+        "lt": lambda: b.make("lt", total, p),
+        "mul": lambda: b.make("mul", total, p),
+    }[read_by]()
+    b.output("y", [value])
+    assert ("fma" in fuse_multiply_add(b.program()).ops) == (read_by == "mul")
 
 
 def test_a_product_that_is_read_twice_or_put_out_stays() -> None:

@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from operator import truediv
 from random import Random
 
 from symbody.symbolic.expr.graph import Graph
@@ -51,7 +52,7 @@ def _double(n: Node, a: list[tuple[float, float]], values: dict[str, float]) -> 
         return float(a[0][0] < a[1][0] if n.op == "lt" else a[0][0] <= a[1][0]), 1.0
     if n.op == "sign":
         return float((a[0][0] > 0) - (a[0][0] < 0)), 1.0
-    function = {"abs": abs, "max": max, "min": min}.get(n.op) or getattr(math, n.op)
+    function = {"abs": abs, "max": max, "min": min, "quotient": truediv}.get(n.op) or getattr(math, n.op)
     value = function(*[v for v, _ in a])
     return value, abs(value) + sum(s for _, s in a) * (1 + abs(value))
 

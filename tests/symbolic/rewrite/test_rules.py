@@ -6,6 +6,8 @@ from random import Random
 import pytest
 from evaluate import doubles
 
+import symbody as sb
+from symbody.basics.errors import ExpressionError
 from symbody.symbolic.expr.call import call
 from symbody.symbolic.expr.graph import Graph
 from symbody.symbolic.expr.walk import topological
@@ -69,3 +71,29 @@ def test_absolute_value_squared_is_made_at_construction():
         x, c = graph.symbol("x"), graph.symbol("c")
         assert abs(x) ** 2 is x**2
         assert call("select", ~c, x, 2 * x) is call("select", c, 2 * x, x)
+
+
+def test_a_divisor_that_a_rule_shows_to_be_zero_may_stand_in_a_branch_that_is_never_taken():
+    with Graph() as graph:
+        x, y, p = graph.symbol("x"), graph.symbol("y"), graph.symbol("p", "parameter")
+        none = call("cosh", x) ** 2 - call("sinh", x) ** 2 - 1
+        squares = p * call("sin", x) ** 2 + p * call("cos", x) ** 2 - p
+        for divisor in (none, none**2, squares, (none + squares) ** 3):
+            system = sb.System(
+                "s",
+                inputs={"x": x, "y": y},
+                parameters={"p": p},
+                outputs={"f": call("select", y > 0, x / divisor, 2), "g": x + y},
+            )
+            for preset in ("standard", "full"):
+                assert tuple(system.optimize(preset).compile()(1.5, -2.0, parameters={"p": 3.0})) == (2.0, -0.5)
+
+
+def test_a_substituted_zero_is_refused_outside_of_choices():
+    with Graph() as graph:
+        x, p = graph.symbol("x"), graph.symbol("p", "parameter")
+        assert (call("select", p > 0, x / p, 0) + x).subs({p: 0}) is x
+        with pytest.raises(ExpressionError, match="structurally zero"):
+            (x / p + call("select", p > 0, 1 / p, 0)).subs({p: 0})
+        with pytest.raises(ExpressionError, match="structurally zero"):
+            1 / graph.number(0)

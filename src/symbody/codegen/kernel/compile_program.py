@@ -27,7 +27,7 @@ AUTO_QUICK = 20_000
 # From here on compiling in several processes is worth starting them.
 PARALLEL = 8_000
 # Changes whenever the generated code or the layout does.
-GENERATION = 5
+GENERATION = 7
 
 
 def compile_program(

@@ -16,7 +16,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.mechanics.proof.prime_field import decimal
+from symbody.mechanics.proof.prime_field import coefficient, decimal
 from symbody.model.record.mechanism import Body, Joint, Mechanism, Placement
 from symbody.model.record.nodes import with_nodes
 from symbody.symbolic.expr.coefficients import scale
@@ -34,7 +34,10 @@ Turn = tuple[int, Any, Any]  # axis, cosine, sine
 
 def has_floats(mechanism: Mechanism) -> bool:
     """Whether some number of the description is a float, whose products would be rounded."""
-    return any(n.data.__class__ is float for n in topological(mechanism.values()) if n.op is CONST or n.op is SCALE)
+    nodes = topological(mechanism.values())
+    return any(n.data.__class__ is float for n in nodes if n.op is CONST) or any(
+        n.data.__class__ is float or coefficient(n) is not n.data for n in nodes if n.op is SCALE
+    )
 
 
 def exact_twin(mechanism: Mechanism) -> Mechanism:
@@ -85,7 +88,7 @@ class _Carrier:
             elif node.op is SYMBOL:
                 new = self.graph.intern(SYMBOL, (), node.data, node.flags)
             elif node.op is SCALE:
-                new = scale(decimal(node.data), self.known[node.args[0]])
+                new = scale(decimal(coefficient(node)), self.known[node.args[0]])
             else:
                 new = rebuild(node, tuple(self.known[a] for a in node.args))
             self.known[node] = new

@@ -20,7 +20,7 @@ from fractions import Fraction
 from typing import Any
 
 from symbody.mechanics.proof.points import Key
-from symbody.mechanics.proof.prime_field import NoValue, decimal, residue
+from symbody.mechanics.proof.prime_field import DIGITS, NoValue, coefficient, decimal, digits, residue
 from symbody.symbolic.expr.external import External
 from symbody.symbolic.expr.function_row import is_truth, row_of
 from symbody.symbolic.expr.node import (
@@ -39,6 +39,7 @@ from symbody.symbolic.expr.node import (
     TABLE,
     Node,
 )  # fmt: skip
+from symbody.symbolic.expr.quotients import QUOTIENT
 from symbody.symbolic.system.system import System
 
 # kinds of steps; the slots of operands and data stand behind them
@@ -49,7 +50,6 @@ from symbody.symbolic.system.system import System
 EXACT, UNSURE, ROUNDED, ROOTED = 0, 1, 2, 4
 
 FINEST = 20  # times that an angle may be halved
-DIGITS = 14  # a float with more is taken for the rounded result of folding, with fewer for a number that was written
 Step = tuple[int, Any, Any]
 Form = dict[Any, Fraction]  # base of an angle -> factor
 
@@ -156,6 +156,7 @@ class _TapeWriter:
         if op is SCALE:
             if data == -1:
                 return self.put(NEGATIVE, args[0], None, flags[args[0]])
+            data = coefficient(node)
             number, rounded = self.number(data)
             self.tape.numbers[len(flags)] = data
             return self.put(SCALED, args[0], number, flags[args[0]] | rounded)
@@ -171,6 +172,9 @@ class _TapeWriter:
             return self.power(args[0], data)
         if op is ALIAS:
             return args[0]
+        if op == QUOTIENT:
+            mixed = flags[args[0]] | flags[args[1]]
+            return self.put(PRODUCT2, args[0], self.put(INVERSE, args[1], None, flags[args[1]]), mixed)
         if op == "sin" or op == "cos":
             return self.put(SINE if op == "sin" else COSINE, *self.angle(node.args[0], args[0], scope))
         if op == "tan":
@@ -186,7 +190,7 @@ class _TapeWriter:
 
     def number(self, value: Any) -> tuple[int, int]:
         flag = EXACT
-        if value.__class__ is float and sum(map(str.isdigit, repr(value).partition("e")[0])) > DIGITS:
+        if digits(value) > DIGITS:
             self.tape.floats.add(value)
             flag = ROUNDED
         try:
@@ -327,7 +331,7 @@ class _TapeWriter:
             x, factor, scope = stack.pop()
             while x.op is SCALE or x.op is ALIAS or x.op is AT:
                 if x.op is SCALE:
-                    factor *= Fraction(decimal(x.data))
+                    factor *= Fraction(decimal(coefficient(x)))
                 if x.op is AT:  # a sum of unknowns of a block is a sum, too
                     scope = self.block(x.args[0], scope)[1]
                 x = x.args[x.op is AT]

@@ -11,12 +11,13 @@ from fractions import Fraction
 from hashlib import blake2b
 from typing import Any
 
-from symbody.symbolic.expr.coefficients import as_written
-from symbody.symbolic.expr.node import Number
+from symbody.symbolic.expr.coefficients import as_float, as_written, of_floats, over
+from symbody.symbolic.expr.node import Node, Number
 
 BITS = 61
 P = (1 << BITS) - 1
 ORDER = P + 1  # of the circle
+DIGITS = 14  # a float with more is taken for the rounded result of folding, with fewer for a number that was written
 
 Circle = tuple[int, int]  # cosine and sine
 RIGHT: Circle = (1, 0)  # the angle zero
@@ -29,6 +30,28 @@ class NoValue(ArithmeticError):
 def decimal(value: Number) -> Number:
     """A number of a formula: of a float, the one that its text says."""
     return as_written(value) if value.__class__ is float else value
+
+
+def digits(value: Number) -> int:
+    """Of a float, those of its text; 0 of an exact number."""
+    return sum(map(str.isdigit, repr(value).partition("e")[0])) if value.__class__ is float else 0
+
+
+def coefficient(node: Node) -> Number:
+    """The coefficient of a node: the quotient of two floats by what their texts say, or as a float if they are long.
+
+    Outside of exact Graphs, 1/9.81 is kept as the exact reciprocal of a double.
+    """
+    value = node.data
+    if value.__class__ is not Fraction or node.graph.exact or not of_floats(value):
+        return value
+    parts = over(abs(value))
+    if parts is None:
+        return value
+    if max(map(digits, parts)) > DIGITS:
+        return as_float(value)
+    n, d = map(decimal, parts)
+    return Fraction(n) / d * (-1 if value < 0 else 1)
 
 
 def residue(value: Number) -> int:

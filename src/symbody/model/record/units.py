@@ -17,6 +17,7 @@ from typing import Any
 from symbody.basics.errors import ModelError, NameLookupError, SymbodyError, is_lost, nearest
 from symbody.symbolic.expr.function_row import FUNCTIONS
 from symbody.symbolic.expr.node import ADD, ALIAS, CONST, MUL, POW, SCALE, SYMBOL, Node
+from symbody.symbolic.expr.quotients import QUOTIENT
 from symbody.symbolic.expr.walk import topological
 
 # powers of metre, kilogram, second, radian, ampere, kelvin
@@ -221,6 +222,9 @@ def _dimension(node: Node, parts: list[Dimension | None], exact: bool) -> Dimens
     if op is MUL:
         known_all = [p for p in parts if p is not None]
         return tuple(sum(x, Fraction(0)) for x in zip(*known_all)) if len(known_all) == len(parts) else None
+    if op == QUOTIENT:
+        top, bottom = parts
+        return None if top is None or bottom is None else tuple(a - b for a, b in zip(top, bottom))
     if op is POW:
         exponent = node.data
         if parts[0] is None or (exponent.__class__ is float and not math.isfinite(exponent)):

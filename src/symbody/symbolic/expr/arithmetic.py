@@ -10,7 +10,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import TYPE_CHECKING
 
-from symbody.basics.errors import ExpressionError
+from symbody.basics.errors import ExpressionError, is_finite
 from symbody.symbolic.expr.call import call
 from symbody.symbolic.expr.coefficients import (
     LONGEST_EXACT,
@@ -19,8 +19,11 @@ from symbody.symbolic.expr.coefficients import (
     mixed_graphs,
     negate,
     plain,
+    plus,
+    reciprocal_of,
     scale,
     times,
+    well_held,
 )
 from symbody.symbolic.expr.node import ADD, CONST, MUL, POW, SCALE, Node, Number
 
@@ -30,7 +33,8 @@ if TYPE_CHECKING:
 LONGEST_POWER = 1 << 17  # bits of a power that is written out before it is rounded
 LARGEST_WHOLE = 2.0**53  # above, every float is a whole number, and even
 LONGEST_EXPONENT = 53  # bits of an exact exponent: a double holds it, and each bit is a multiplication
-LARGEST_POWER = 64  # above, the power of a coefficient could leave the range of doubles while the product does not
+LARGEST_POWER = 64  # exponent up to which a coefficient is taken out of a power,
+LARGEST_OUTSIDE = 1 << 64  # and how large, or small, its own power may be
 
 
 def add(a: Node, b: Node) -> Node:
@@ -41,7 +45,7 @@ def add(a: Node, b: Node) -> Node:
     op_a, op_b = a.op, b.op
     if op_a is CONST:
         if op_b is CONST:
-            return graph.number(plain(a.data + b.data))
+            return graph.number(plus(a.data, b.data))
         if a.data == 0:
             return b
     elif op_b is CONST and b.data == 0:
@@ -56,7 +60,7 @@ def add(a: Node, b: Node) -> Node:
         cb, xb = b.data, b.args[0]
         op_b = xb.op
     if xa is xb:
-        return scale(plain(ca + cb), xa)
+        return scale(plus(ca, cb), xa)
     if (op_a is ADD or op_b is ADD) and _share_a_term(xa, xb):
         return collect([(ca, xa), (cb, xb)], graph, open_sums=True)
     if op_a is MUL or op_a is POW:
@@ -116,13 +120,12 @@ def collect(terms: Iterable[tuple[Number, Node]], graph: Graph, open_sums: bool 
             if term.op is SCALE:
                 c, term = times(c, term.data), term.args[0]
             if term.op is CONST:
-                constant = plain(constant + c * term.data)
+                constant = plus(constant, times(c, term.data))
             elif term in merged:
-                merged[term] = plain(merged[term] + c)
+                merged[term] = plus(merged[term], c)
             else:
                 merged[term] = c
     parts = sorted(((x, plain(c)) for x, c in merged.items() if c != 0), key=_id_of_first)
-    constant = plain(constant)
     if not parts:
         return graph.number(constant)
     if len(parts) == 1 and constant == 0:
@@ -226,7 +229,7 @@ def mul(a: Node, b: Node) -> Node:
         coefficient, a = a.data, a.args[0]
         op_a = a.op
     if op_b is SCALE:
-        coefficient, b = coefficient * b.data, b.args[0]
+        coefficient, b = times(coefficient, b.data), b.args[0]
         op_b = b.op
     if a is b:
         node = power(a, 2)
@@ -238,7 +241,7 @@ def mul(a: Node, b: Node) -> Node:
         if node is None:
             node = graph.muls[key] = Node(graph, MUL, key, None, a.flags | b.flags)
             return node if coefficient == 1 else scale(coefficient, node)
-    return node if coefficient == 1 else scale(plain(coefficient), node)
+    return node if coefficient == 1 else scale(coefficient, node)
 
 
 def _mul_power(a: Node, b: Node) -> Node:
@@ -322,18 +325,18 @@ def _id(node: Node) -> int:
 
 
 def divide(a: Node, b: Node) -> Node:
-    """a / b; the divisor is kept as the power b^-1."""
-    if b.graph is not a.graph:
+    """a / b; the divisor is kept as the power b^-1, a number as its reciprocal."""
+    graph = a.graph
+    if b.graph is not graph:
         mixed_graphs(a, b)
     if b.op is CONST:
         if b.data == 0:
             raise ExpressionError(
                 f"division of {a} by zero: the divisor is structurally zero. Check the expression it comes from."
             )
-        inverse = 1 / b.data if b.data.__class__ is float else Fraction(1) / b.data
-        if inverse.__class__ is float and math.isinf(inverse) and not math.isinf(b.data):
-            return mul(a, power_node(b, -1))  # a tiny divisor has no reciprocal, but a quotient
-        return scale(plain(inverse), a)
+        if a.op is CONST and (a.data.__class__ is float or b.data.__class__ is float) and well_held(b.data):
+            return graph.number(as_float(a.data) / as_float(b.data))
+        return scale(reciprocal_of(b.data), a)
     return mul(a, power(b, -1))
 
 
@@ -370,8 +373,9 @@ def power(base: Node, exponent: Number) -> Node:
                 inner = power(base.args[0], exponent)
                 return inner if exponent % 2 == 0 else negate(inner)
             c = base.data
-            if c.__class__ is not float and abs(exponent) <= min(LARGEST_POWER, LONGEST_EXACT // exact_bits(c)):
-                return scale(Fraction(base.data) ** exponent, power(base.args[0], exponent))
+            raised = None if c.__class__ is float else taken_out(c, exponent)
+            if raised is not None:
+                return scale(raised, power(base.args[0], exponent))
         elif op is POW and base.data.__class__ is not float:
             return power(base.args[0], base.data * exponent)
         elif op == "abs" and exponent % 2 == 0:
@@ -381,6 +385,27 @@ def power(base: Node, exponent: Number) -> Node:
 
         return call("abs", power(base.args[0], base.data // 2))
     return power_node(base, exponent)
+
+
+def taken_out(coefficient: Number, exponent: int) -> Fraction | None:
+    """The power of a coefficient that may stand before that of x: neither leaves the range of doubles alone."""
+    if not is_finite(coefficient):
+        return None
+    exact = Fraction(coefficient)
+    if abs(exponent) > min(LARGEST_POWER, LONGEST_EXACT // exact_bits(exact)):
+        return None
+    raised = exact**exponent
+    return raised if max(abs(raised), 1 / abs(raised)) <= LARGEST_OUTSIDE else None
+
+
+def rewritten_power(base: Node, exponent: Number) -> Node:
+    """As `power`, where a rewriting has made the base: infinity for a divisor that it shows to be zero.
+
+    The value may stand in a branch that is never taken; the author is told of a zero that he divides by himself.
+    """
+    if exponent < 0 and base.op is CONST and base.data == 0:
+        return base.graph.number(math.inf)
+    return power(base, exponent)
 
 
 def check_exponent(exponent: Number) -> None:

@@ -12,7 +12,7 @@ import numpy as np
 
 from symbody.basics.errors import ExpressionError, NameLookupError, ShapeError, SolveError, is_finite, nearest
 from symbody.symbolic.expr.call import as_nodes
-from symbody.symbolic.expr.coefficients import as_float
+from symbody.symbolic.expr.coefficients import as_float, factors, halves, well_held
 from symbody.symbolic.expr.external import call_external
 from symbody.symbolic.expr.function_row import FUNCTIONS, Function, row_of
 from symbody.symbolic.expr.functions import evaluate_piecewise
@@ -119,11 +119,14 @@ def _compiled(order: Sequence[Node], roots: Sequence[Node]) -> Callable[[Sequenc
         if node.op is CONST:
             known[f"v{i}"] = as_float(node.data)  # a global of the function
             continue
-        if node.op is ADD or node.op is MUL:
+        if node.op is ADD and not all(a.op is not CONST or well_held(a.data) for a in node.args):
+            known[f"f{i}"] = partial(_numeric, node)
+            text = f"f{i}([{', '.join(args)}])"
+        elif node.op is ADD or node.op is MUL:
             text = (" + " if node.op is ADD else " * ").join(args)
         elif node.op is SCALE:
-            known[f"c{i}"] = as_float(node.data)
-            text = f"c{i} * {args[0]}"
+            known.update((f"c{i}_{k}", c) for k, c in enumerate(factors(node.data)))
+            text = " * ".join([*(f"c{i}_{k}" for k in range(len(factors(node.data)))), args[0]][::-1])
         elif node.op is POW:
             text = _power_text(args[0], node.data)
         elif node.op is ALIAS:
@@ -153,15 +156,20 @@ def _power_text(x: str, exponent: Any) -> str:
 
 
 def _real(value: Any) -> Any:
-    """Integers as floats: NumPy's would wrap around silently. Lists as arrays: + would join them."""
+    """Numbers as doubles, as Kernels take them: NumPy computes in the type that it is given, be it of 16 bits.
+
+    Integers would wrap around silently. Lists as arrays: + would join them.
+    """
     if isinstance(value, (int, np.integer)):
         if not is_finite(value):
             raise ExpressionError("evaluate was given a whole number beyond all doubles; give exact=True for such.")
         return float(value)
     if isinstance(value, (list, tuple)):
         value = _array(value)
-    if isinstance(value, np.ndarray) and value.dtype.kind in "iub":
-        return value.astype(float)
+    if isinstance(value, np.ndarray) and value.dtype.kind in "iubfc":
+        return value.astype(complex if value.dtype.kind == "c" else float, copy=False)
+    if isinstance(value, (np.floating, np.complexfloating)) and not isinstance(value, (float, complex)):
+        return complex(value) if isinstance(value, np.complexfloating) else float(value)
     return value
 
 
@@ -250,6 +258,9 @@ def _numeric(node: Node, args: list[Any]) -> Any:
     if op is CONST:
         return as_float(node.data)
     if op is ADD:
+        numbers = [n.data for n in node.args if n.op is CONST]
+        if numbers and not well_held(numbers[0]):
+            args = [a for n, a in zip(node.args, args) if n.op is not CONST] + list(halves(numbers[0]))
         total = args[0]
         for a in args[1:]:
             total = total + a
@@ -260,7 +271,10 @@ def _numeric(node: Node, args: list[Any]) -> Any:
             total = total * a
         return total
     if op is SCALE:
-        return as_float(node.data) * args[0]
+        value = args[0]
+        for c in factors(node.data):
+            value = c * value
+        return value
     if op is POW:
         return _float_power(args[0], node.data)
     if op is ALIAS:

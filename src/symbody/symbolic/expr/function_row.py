@@ -60,10 +60,12 @@ class Function:
         commutative   f(a, b) = f(b, a)
         truth         the value is 1 or 0, nothing else
         conditions    so many leading arguments count as conditions: zero or not
+        steps         so many leading arguments decide where the value jumps: quotients in them stay divisions
         exact_at      exact number -> exact value, so that no float enters an exact expression
         rule          (*nodes) -> node or None: what is built in its place, seen from the direct arguments alone. A rule
                       that always answers makes the function a short name of a formula
         as_power      its rule makes a power node; only Programs have it as an operation (sqrt)
+        operation     the arithmetic operation of Programs that a call becomes (quotient: div)
 
     Derivative
         partials      (node, *arguments) -> one node or number an argument; at a corner that of one side
@@ -109,9 +111,11 @@ class Function:
     commutative: bool = False
     truth: bool = False
     conditions: int = 0
+    steps: int = 0
     exact_at: Mapping[int, int] = field(default_factory=dict)
     rule: Callable[..., Node | None] | None = None
     as_power: bool = False
+    operation: str = ""
 
     partials: Callable[..., tuple[Any, ...]] | None = None
     tangent: Callable[..., Node] | None = None
@@ -247,9 +251,11 @@ def _check(row: Function) -> None:
         raise DefinitionError(f"function {name!r} is said to be commutative with {row.arity} arguments; expected 2.")
     if not 0 <= row.conditions <= row.arity:
         raise DefinitionError(f"function {name!r} has {row.conditions} conditions among {row.arity} arguments.")
-    if row.truth or row.as_power:
+    if not 0 <= row.steps <= row.arity:
+        raise DefinitionError(f"function {name!r} has {row.steps} arguments that decide steps among {row.arity}.")
+    if row.truth or row.as_power or row.operation:
         raise DefinitionError(
-            f"function {name!r}: truth and as_power are for symbody's own rows; use select, or a rule."
+            f"function {name!r}: truth, as_power and operation are for symbody's own rows; use select, or a rule."
         )
     if row.domain and len(row.domain) != row.arity:
         raise DefinitionError(f"function {name!r} has {len(row.domain)} domains; expected one for each argument.")

@@ -34,8 +34,8 @@ class Graph:
     """
 
     __slots__ = (
-        "__weakref__", "adds", "consts", "evaluations", "exact", "functions", "integers", "muls", "name",
-        "one", "others", "pows", "scales", "size", "unknowns", "zero",
+        "__weakref__", "adds", "consts", "divided", "evaluations", "exact", "functions", "integers", "muls", "name",
+        "one", "others", "pows", "scales", "size", "undivided", "unknowns", "zero",
     )  # fmt: skip
 
     def __init__(self, name: str = "", exact: bool = False) -> None:
@@ -49,6 +49,8 @@ class Graph:
         self.scales: dict[tuple[Any, ...], Node] = {}
         self.functions: dict[tuple[Any, ...], Node] = {}
         self.others: dict[tuple[Any, ...], Node] = {}
+        self.divided: dict[Node, Node] = {}  # the memory of `quotients.with_divisions`,
+        self.undivided: dict[Node, Node] = {}  # and of what its results were made, for texts
         self.unknowns: dict[Node, frozenset[Node]] = {}  # the memory of `walk.unknowns_below`
         self.consts: dict[tuple[type, Any], Node] = {}
         self.integers: dict[int, Node] = {}

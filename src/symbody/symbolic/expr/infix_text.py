@@ -6,12 +6,16 @@ nodes are nested. Named stages, external functions and implicit blocks are writt
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Iterable, Mapping
+from decimal import MAX_EMAX, MIN_EMIN, Decimal, localcontext
 from fractions import Fraction
 from itertools import islice
 
 from symbody.basics.errors import ExpressionError
+from symbody.symbolic.expr.coefficients import FEW_BITS, exact_bits, well_held
+from symbody.symbolic.expr.coefficients import over as quotient_of_doubles
 from symbody.symbolic.expr.function_row import ANY, ATOM, COMPARE, FUNCTIONS, POWER, PRODUCT, SIGN, SUM, WORDS, Notation
 from symbody.symbolic.expr.node import (
     ADD,
@@ -33,6 +37,7 @@ from symbody.symbolic.expr.tokens import raised
 from symbody.symbolic.expr.walk import topological
 
 LONGEST = 20_000_000  # characters; a shared graph written as a tree can grow without bound
+LONGEST_WRITTEN = 512  # bits of a number beyond the range of doubles that is written by its digits
 
 _PLAIN_NAME = re.compile(r"[^\W\d]\w*(\.[^\W\d]\w*)*")
 
@@ -107,6 +112,7 @@ def write(node: Node, named: Mapping[Node, str], limit: int | None = None) -> st
             stack.append(name)
             continue
         strength, pieces = _pieces(inner, bound)
+        pieces = _with_plain_quotients(inner, pieces, named)
         if strength < need:
             stack.append(")")
             stack.extend(reversed(pieces))
@@ -124,6 +130,14 @@ def write(node: Node, named: Mapping[Node, str], limit: int | None = None) -> st
     return text[: bound - 3] + "..."
 
 
+def _with_plain_quotients(node: Node, pieces: list[Piece], named: Mapping[Node, str]) -> list[Piece]:
+    """Where quotients become divisions by themselves, the operands of which they were made: floor(x/49)."""
+    row = FUNCTIONS.get(node.op)
+    steps = node.args[: row.steps] if row is not None else ()
+    plain = {a: node.graph.undivided[a] for a in steps if a in node.graph.undivided and a not in named}
+    return [p if isinstance(p, str) else (plain.get(p[0], p[0]), p[1]) for p in pieces] if plain else pieces
+
+
 def quote_name(name: str) -> str:
     """A name as the parser reads it: plain, or `between backticks` if it is not a word or has another meaning."""
     plain = _PLAIN_NAME.fullmatch(name) and (name.isascii() or not any(map(raised, name)))
@@ -134,9 +148,39 @@ def quote_name(name: str) -> str:
 
 def number_text(value: Number) -> str:
     """An integer, a/b, or the shortest float text that gives the same float."""
+    if value.__class__ is not float and not well_held(value) and exact_bits(value) > LONGEST_WRITTEN:
+        factors = _factors_of_ten(value)
+        if value.__class__ is Fraction or math.prod(map(Fraction, map(float, factors))) == value:
+            return "*".join(factors)
     if value.__class__ is Fraction:
         return f"{integer_text(value.numerator)}/{integer_text(value.denominator)}"
     return integer_text(value) if value.__class__ is int else repr(value)
+
+
+def _factors_of_ten(value: Number) -> list[str]:
+    """Texts of floats whose product is a number beyond the range of doubles, to 17 digits: 1e-200, 1e-200."""
+    digits, exponent = decimal_parts(value)
+    steps = [math.copysign(min(200, abs(exponent) - k), exponent) for k in range(0, abs(exponent), 200)]
+    return [*([] if digits == "1.0" else [digits]), *(f"1e{step:.0f}" for step in steps)]
+
+
+def decimal_parts(value: Number) -> tuple[str, int]:
+    """17 digits and the exponent of ten of a number that may be beyond all doubles."""
+    exact = Fraction(value)
+    with localcontext(prec=17, Emin=MIN_EMIN, Emax=MAX_EMAX):
+        exponent = (Decimal(exact.numerator) / exact.denominator).adjusted()
+    size = float(exact / Fraction(10) ** exponent)
+    return (repr(size), exponent) if abs(size) < 10 else (repr(size / 10), exponent + 1)
+
+
+def fraction_parts(value: Number) -> tuple[Number, Number]:
+    """(n, d) as which a coefficient is written: whole numbers of few digits, else what was divided by what."""
+    if value.__class__ is not Fraction:
+        return value, 1
+    whole = value.numerator, value.denominator
+    if exact_bits(value) <= FEW_BITS:
+        return whole
+    return quotient_of_doubles(value) or (whole if well_held(value) else (value, 1))
 
 
 def integer_text(value: int) -> str:
@@ -240,8 +284,11 @@ def _product(coefficient: Number, factors: tuple[Node, ...], bound: int) -> list
             under.append([(base, SIGN)] if exponent == 1 else _power(base, exponent)[1])
         else:
             over.append([(factor, SIGN)])
-    if coefficient.__class__ is Fraction and coefficient.numerator == 1 and over:
-        under.insert(0, [integer_text(coefficient.denominator)])
+    top, bottom = fraction_parts(coefficient)
+    if bottom != 1 and ((top == 1 and over) or exact_bits(coefficient) > FEW_BITS):
+        under.insert(0, [number_text(bottom)])
+        if top != 1 or not over:
+            over.insert(0, [number_text(top)])
     elif coefficient != 1 or not over:
         over.insert(0, [number_text(coefficient)])
     pieces: list[Piece] = []

@@ -6,8 +6,9 @@ import re
 from fractions import Fraction
 from itertools import islice
 
+from symbody.symbolic.expr.coefficients import well_held
 from symbody.symbolic.expr.function_row import ANY, ATOM, FUNCTIONS, POWER, PRODUCT, SIGN, SUM, Notation
-from symbody.symbolic.expr.infix_text import Piece, filled, integer_text, is_divisor
+from symbody.symbolic.expr.infix_text import Piece, decimal_parts, filled, fraction_parts, integer_text, is_divisor
 from symbody.symbolic.expr.node import (
     ADD,
     ALIAS,
@@ -102,6 +103,9 @@ def _escape(name: str) -> str:
 
 def _number(value: Number) -> str:
     if value.__class__ is Fraction:
+        if not well_held(value):
+            digits, power = decimal_parts(value)
+            return rf"{digits} \cdot 10^{{{power}}}"
         return rf"\frac{{{integer_text(value.numerator)}}}{{{integer_text(value.denominator)}}}"
     if value.__class__ is bool:
         return r"\mathrm{true}" if value else r"\mathrm{false}"
@@ -186,10 +190,9 @@ def _sum(node: Node, limit: int) -> list[Piece]:
 
 def _product(coefficient: Number, factors: tuple[Node, ...], limit: int) -> list[Piece]:
     """coefficient * factors, as one fraction if there are divisors or the coefficient is one."""
-    exact = coefficient.__class__ is Fraction
-    top: Number = coefficient.numerator if exact else coefficient  # type: ignore[union-attr]
+    top, bottom = fraction_parts(coefficient)
     over: list[list[Piece]] = []
-    under: list[list[Piece]] = [[integer_text(coefficient.denominator)]] if exact else []  # type: ignore[union-attr]
+    under: list[list[Piece]] = [[_number(bottom)]] if bottom != 1 else []
     shown = list(islice(factors, limit))
     divisors = [f for f in shown if is_divisor(f)]
     # a factor that stands alone over or under the bar needs no parentheses

@@ -18,6 +18,7 @@ from symbody.basics.errors import ExpressionError
 from symbody.symbolic.expr import array_functions as on
 from symbody.symbolic.expr.arithmetic import power
 from symbody.symbolic.expr.call import call, function_node
+from symbody.symbolic.expr.coefficients import is_double, negate, reciprocal_of, scale, well_held
 from symbody.symbolic.expr.function_row import (
     AND,
     ANY,
@@ -36,7 +37,8 @@ from symbody.symbolic.expr.function_row import (
     list_built_in,
 )
 from symbody.symbolic.expr.function_texts import HELPERS, TEXTS
-from symbody.symbolic.expr.node import CONST, Node
+from symbody.symbolic.expr.node import CONST, SCALE, Node
+from symbody.symbolic.expr.quotients import with_divisions
 
 HALF = Fraction(1, 2)
 INFINITE = math.inf
@@ -104,11 +106,43 @@ def _select_rule(condition: Node, a: Node, b: Node) -> Node | None:
     return None
 
 
+def _quotient_rule(a: Node, b: Node) -> Node | None:
+    if a.op is SCALE and a.data < 0:
+        return negate(call("quotient", negate(a), b))
+    if b.op is SCALE and b.data < 0:
+        return negate(call("quotient", a, negate(b)))
+    if b.op is not CONST:
+        return a.graph.one if a is b else a if a.op is CONST and a.data == 0 else None
+    value = b.data
+    if value < 0 and a.op is not CONST:
+        return negate(call("quotient", a, -value))
+    if a.op is not CONST and value and well_held(value) and is_double(reciprocal_of(value)):
+        return scale(reciprocal_of(value), a)
+    return None
+
+
+def _stepping(row: Function, count: int) -> Function:
+    """The row with a rule that keeps quotients in the first `count` arguments divisions, and its own rule after it."""
+    rule = row.rule
+
+    def divided(*args: Node) -> Node | None:
+        new = (*(with_divisions(a) for a in args[:count]), *args[count:])
+        if new != args:
+            return call(row.name, *new)
+        return None if rule is None else rule(*args)
+
+    return replace(row, steps=count, rule=divided)
+
+
 # -- numbers
 
 
 def _fold_sign(x: Any) -> Any:
     return x if x != x else (x > 0) - (x < 0)
+
+
+def _fold_quotient(a: Any, b: Any) -> Any:
+    return a / b if isinstance(a, float) or isinstance(b, float) else Fraction(a) / b
 
 
 def _fold_power(a: Any, b: Any) -> Any:
@@ -167,7 +201,15 @@ def _plain(
 def _steps(name: str, about: str, arrays: Callable[..., Any], fold: Callable[..., Any], **more: Any) -> Function:
     """A function of one argument that is constant between its steps."""
     return Function(
-        name=name, arity=1, about=about, arrays=arrays, fold=fold, rational=True, partials=lambda n, x: ZEROS, **more
+        name=name,
+        arity=1,
+        about=about,
+        arrays=arrays,
+        fold=fold,
+        rational=True,
+        steps=1,
+        partials=lambda n, x: ZEROS,
+        **more,
     )
 
 
@@ -280,6 +322,15 @@ ROWS = [
         "    const double r = fmod(a, b);\n    if (r == 0.0)\n        return copysign(0.0, b);\n"
         "    return ((r < 0.0) != (b < 0.0)) ? r + b : r;\n}}\n",
     ),
+    Function(
+        name="quotient", arity=2, about="a / b, always divided: what a/b is below floor, sign and comparisons.",
+        rule=_quotient_rule, operation="div", rational=True, floats=lambda a, b: a / b, fold=_fold_quotient,
+        arrays=np.divide, decimal=lambda x, y: x / y, domain=((-INFINITE, INFINITE), (0.0, INFINITE)),
+        partials=lambda n, a, b: (1 / b, -n / b), c="{0} / {1}",
+        llvm=lambda ir, a, b: ir.line(f"fdiv {ir.double} {a}, {b}"),
+        sympy=lambda sympy, a, b: a / b, casadi=lambda casadi, a, b: a / b,
+        latex=Notation(PRODUCT, (r"\frac{", (0, ANY), "}{", (1, ANY), "}")),
+    ),
     _comparison("lt", "<", "<", "olt", "StrictLessThan", rule=_lt_rule, fold=lambda a, b: a < b,
                 arrays=lambda a, b: on.truth(on.real(a) < on.real(b))),
     _comparison("le", "<=", r"\le", "ole", "LessThan", fold=lambda a, b: a <= b,
@@ -305,5 +356,7 @@ ROWS = [
            domain=((0.0, INFINITE),), libm="", llvm="sqrt", latex=Notation(ATOM, (r"\sqrt{", (0, ANY), "}"))),
 ]  # fmt: skip
 
-ROWS = [replace(row, texts=TEXTS[row.name], helpers=HELPERS.get(row.name, {})) for row in ROWS]
+ROWS = [replace(row, texts=TEXTS.get(row.name, {}), helpers=HELPERS.get(row.name, {})) for row in ROWS]
+STEPPING = {row.name: row.arity if row.truth or row.name == "mod" else row.steps or row.conditions for row in ROWS}
+ROWS = [_stepping(row, STEPPING[row.name]) if STEPPING[row.name] else row for row in ROWS]
 list_built_in(ROWS)

@@ -17,13 +17,13 @@ from symbody.basics.arguments import declared
 from symbody.basics.errors import ExpressionError, NameLookupError, is_lost, nearest
 from symbody.symbolic.expr.arithmetic import add, collect, divide, mul, multiply_all, power, raise_to
 from symbody.symbolic.expr.call import as_nodes, call
-from symbody.symbolic.expr.coefficients import as_float, negate, scale
+from symbody.symbolic.expr.coefficients import as_float, negate, reciprocal_of, scale, times
 from symbody.symbolic.expr.external import Piecewise
 from symbody.symbolic.expr.function_row import AND, ANY, COMPARE, FUNCTIONS, NOT, OR, POWER, PRODUCT, SIGN, SUM
 from symbody.symbolic.expr.functions import piecewise
 from symbody.symbolic.expr.graph import Graph, current_graph
 from symbody.symbolic.expr.infix_text import quote_name
-from symbody.symbolic.expr.node import CONST, SYMBOL, Node, Symbol
+from symbody.symbolic.expr.node import CONST, SYMBOL, Node, Number, Symbol
 from symbody.symbolic.expr.tokens import LONGEST, Token, error_at, tokens
 
 OPERATORS = {
@@ -347,17 +347,20 @@ def _sum(terms: list[tuple[int, Node]]) -> Node:
 def _product(factors: list[tuple[bool, Node]]) -> Node:
     """Numbers make the coefficient, the rest one product."""
     graph = factors[0][1].graph
-    coefficient = graph.one
-    rest: list[Node] = []
-    for divided, node in factors:
-        if node.op is CONST:
-            coefficient = divide(coefficient, node) if divided else mul(coefficient, node)
-        else:
-            rest.append(power(node, -1) if divided else node)
+    numbers = [(divided, node) for divided, node in factors if node.op is CONST]
+    rest = [power(node, -1) if divided else node for divided, node in factors if node.op is not CONST]
+    value = graph.one
     if not rest:
-        return coefficient
+        for divided, node in numbers:
+            value = divide(value, node) if divided else mul(value, node)
+        return value
     product = rest[0] if len(rest) == 1 else mul(*rest) if len(rest) == 2 else multiply_all(rest, graph)
-    return scale(coefficient.data, product)
+    coefficient: Number = 1
+    for divided, node in numbers:
+        if divided and node.data == 0:
+            return divide(product, node)  # which says what is wrong
+        coefficient = times(coefficient, reciprocal_of(node.data) if divided else node.data)
+    return scale(coefficient, product)
 
 
 def _check_power(base: Node, exponent: Node) -> None:

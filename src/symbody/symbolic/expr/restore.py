@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 from symbody.symbolic.expr.arithmetic import check_exponent, power_node, product_node, sum_node
@@ -101,7 +100,7 @@ def _symbol(graph: Graph, data: Symbol) -> Node:
 
 
 def _scale(graph: Graph, base: Node, coefficient: Any) -> Node:
-    if base.op in (CONST, SCALE) or coefficient in (0, 1) or math.isinf(coefficient):
+    if base.op in (CONST, SCALE) or coefficient in (0, 1):
         raise ValueError(f"coefficient {coefficient} of {base.op}")
     if coefficient == -1:
         return negate(base)

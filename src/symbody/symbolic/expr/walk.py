@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from typing import overload
 
 from symbody.basics.errors import ExpressionError, shown
-from symbody.symbolic.expr.arithmetic import add, collect, mul, multiply_all, power
+from symbody.symbolic.expr.arithmetic import add, collect, mul, multiply_all, power, rewritten_power
 from symbody.symbolic.expr.call import as_nodes, call
 from symbody.symbolic.expr.coefficients import scale
 from symbody.symbolic.expr.functions import alias, piecewise
@@ -92,7 +92,7 @@ def rebuild(node: Node, args: tuple[Node, ...]) -> Node:
     if op is SCALE:
         return scale(node.data, args[0])
     if op is POW:
-        return power(args[0], node.data)
+        return rewritten_power(args[0], node.data)
     if op is TABLE:
         return piecewise(args[0], node.data)
     if op is ALIAS:
@@ -269,7 +269,10 @@ def substitute(roots: Iterable[Node], replacement: Mapping[Node, Node | Number])
 
 
 def substitute(roots: Node | Iterable[Node], replacement: Mapping[Node, Node | Number]) -> Node | list[Node]:
-    """Replace nodes by nodes, all at once: {x: y, y: x} swaps x and y. Of one expression, or of each of a list."""
+    """Replace nodes by nodes, all at once: {x: y, y: x} swaps x and y. Of one expression, or of each of a list.
+
+    A divisor that becomes zero is refused, but for one in a branch of a choice, which may never be taken.
+    """
     if roots.__class__ is Node:
         return substitute([roots], replacement)[0]
     try:
@@ -282,7 +285,31 @@ def substitute(roots: Node | Iterable[Node], replacement: Mapping[Node, Node | N
     if strange is not None:
         raise ExpressionError(f"substitute() was given {shown(strange)} where an expression was expected.")
     table = {old: as_nodes([old, new])[1] for old, new in given.items()}
-    return transform(roots, lambda node, args: table.get(node))
+    zeros: dict[Node, Node] = {}
+
+    def change(node: Node, args: tuple[Node, ...]) -> Node | None:
+        if node.op is POW and node.data < 0 and args[0].op is CONST and args[0].data == 0:
+            zeros[node] = args[0]
+        return table.get(node)
+
+    new = transform(roots, change)
+    for node in _outside_choices(roots) if zeros else ():
+        if node in zeros and node not in table:
+            power(zeros[node], node.data)  # which says what is wrong
+    return new
+
+
+def _outside_choices(roots: list[Node]) -> Iterator[Node]:
+    """The nodes below the roots that are there whatever is chosen."""
+    seen = set(roots)
+    stack = list(seen)
+    while stack:
+        node = stack.pop()
+        yield node
+        for child in node.args[:1] if node.op == "select" else node.args:
+            if child not in seen:
+                seen.add(child)
+                stack.append(child)
 
 
 @contextmanager

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from fractions import Fraction
 from typing import Any
 
-from symbody.symbolic.expr.coefficients import as_float
+from symbody.symbolic.expr.coefficients import as_float, factors, halves, well_held
 from symbody.symbolic.expr.node import (
     ADD,
     ALIAS,
@@ -30,6 +30,7 @@ from symbody.symbolic.expr.node import (
     Node,
     Number,
 )  # fmt: skip
+from symbody.symbolic.expr.quotients import QUOTIENT, shared_divisions
 from symbody.symbolic.expr.walk import quiet_collector, topological
 from symbody.symbolic.lower.program import OutputPort, Program, SolveBlock
 from symbody.symbolic.rewrite.cost import power_chain
@@ -42,7 +43,9 @@ Signed = tuple[int, int]  # (+1 or -1, value number)
 def lower(system: System) -> Program:
     """The Program of a System as it is: no rewriting beyond the choice of operations."""
     with quiet_collector():
-        return _Lowering(system).program()
+        nodes = system.expressions()
+        shared = shared_divisions(nodes)
+        return _Lowering(system if shared == nodes else system.with_outputs(shared)).program()
 
 
 class _LoweringScope:
@@ -276,11 +279,13 @@ class _Lowering:
     def _joins_setup(self, node: Node) -> bool:
         """scale(c, p*x) with a setup factor p: the coefficient is multiplied into p, once."""
         x = node.args[0]
-        return self.factor.get(x) is not None and any(f.flags == 0 for f in x.args)
+        return self.factor.get(x) is not None and well_held(node.data) and any(f.flags == 0 for f in x.args)
 
     def _scaled_factor(self, node: Node) -> Node | None:
         """scale(c, x*y) where scale(c, x) is computed anyway: the product is taken over that."""
         size = abs(node.data)
+        if not well_held(size):
+            return None
         for f in node.args[0].args:
             partner = self.scaled.get((size, f))
             if partner is not None and not self._is_divisor(f):
@@ -324,6 +329,9 @@ class _Lowering:
             return self._solve(node, scope)
         if op is AT:
             return self._at(node, scope)
+        if op == QUOTIENT:
+            (s, a), (t, b) = (self._find(x, scope) for x in node.args)
+            return s * t, self._emit("div", a, b)
         return 1, self._emit(op, *[self._plain(self._find(a, scope)) for a in node.args])
 
     def _scale(self, node: Node, scope: _LoweringScope) -> Signed:
@@ -342,10 +350,15 @@ class _Lowering:
                 s, v = self._product(node.args[0], scope, 1, partner)
                 return sign * s, v
         s, v = self._find(node.args[0], scope)
-        return sign * s, self._emit("mul", self.const(size), v)
+        for factor in factors(size):
+            v = self._emit("mul", self.const(factor if len(factors(size)) > 1 else size), v)
+        return sign * s, v
 
     def _sum(self, node: Node, scope: _LoweringScope) -> Signed:
-        groups = self._by_rate([self._find(t, scope) for t in node.args])
+        beyond = [t for t in node.args if t.op is CONST and not well_held(t.data)]
+        groups = self._by_rate([self._find(t, scope) for t in node.args if t not in beyond])
+        # a number that no double holds is added last, in two halves
+        groups += [[(1, self.const(half))] for t in beyond for half in halves(t.data)]
         total: Signed | None = None
         for group in groups:
             part = self._chain_sum(group)

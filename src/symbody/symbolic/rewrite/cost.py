@@ -8,6 +8,7 @@ from fractions import Fraction
 
 from symbody.symbolic.expr.function_row import FUNCTIONS
 from symbody.symbolic.expr.node import ADD, ALIAS, AT, BOUND, CONST, MUL, POW, RESULT, SCALE, SOLVE, SYMBOL, Node
+from symbody.symbolic.expr.quotients import QUOTIENT
 
 FREE = frozenset((CONST, SYMBOL, RESULT, ALIAS, SOLVE, AT))
 
@@ -124,6 +125,8 @@ def cost(roots: Iterable[Node]) -> Cost:
                     exponents.setdefault(x, set()).add(whole)
             elif place == 0:
                 other += 1
+        elif op == QUOTIENT:
+            div[place] += 1
         elif op not in FREE and place == 0:
             row = FUNCTIONS.get(op)
             if row is not None and row.trig:

@@ -17,7 +17,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from fractions import Fraction
 
-from symbody.symbolic.expr.arithmetic import collect, multiply_all, power
+from symbody.symbolic.expr.arithmetic import collect, multiply_all, rewritten_power
 from symbody.symbolic.expr.coefficients import negate
 from symbody.symbolic.expr.function_row import FUNCTIONS
 from symbody.symbolic.expr.node import CONST, SCALE, Node, Number
@@ -84,7 +84,7 @@ class Network(Ledger):
         if self.kind[v] == INVERSE:
             inner = self.body[v][0]
         elif self.kind[v] == SETUP:
-            inner = self.setup(power(self.body[v], -1))
+            inner = self.setup(rewritten_power(self.body[v], -1))
         else:
             c = self.coefficient(v)
             if c != 1 and c.__class__ is not float:

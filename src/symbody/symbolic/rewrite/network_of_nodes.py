@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from symbody.symbolic.expr.arithmetic import collect, multiply_all, power
+from symbody.symbolic.expr.arithmetic import collect, multiply_all, rewritten_power, taken_out
 from symbody.symbolic.expr.coefficients import negate
 from symbody.symbolic.expr.node import ADD, CONST, MUL, POW, SCALE, SYMBOL, Node
 from symbody.symbolic.expr.walk import quiet_collector, rebuild, topological
@@ -33,7 +33,7 @@ def load(roots: Sequence[Node], parameters_vary: bool = False) -> Network:
             made = net.product_of([ref[a] for a in args])
         elif op is SCALE:
             made = net.product_of((net.setup(graph.number(node.data)), ref[args[0]]))
-        elif op is POW and node.data.__class__ is int and abs(node.data) <= LONGEST_POWER:
+        elif op is POW and node.data.__class__ is int and abs(node.data) <= LONGEST_POWER and _opens(node):
             made = net.product_of([ref[args[0]]] * abs(node.data))
             if node.data < 0:
                 made = net.inverse_of(made)
@@ -47,6 +47,12 @@ def load(roots: Sequence[Node], parameters_vary: bool = False) -> Network:
     net.clean()
     net.journal.clear()
     return net
+
+
+def _opens(power: Node) -> bool:
+    """Whether the coefficient of the base may be taken out: not where its power leaves the range of doubles alone."""
+    base = power.args[0]
+    return base.op is not SCALE or base.data == -1 or taken_out(base.data, power.data) is not None
 
 
 def _is_setup(node: Node) -> bool:
@@ -78,7 +84,7 @@ def store(net: Network) -> list[Node]:
             elif k == PRODUCT:
                 node[v] = multiply_all([value(f) for f in body[v]], graph)
             elif k == INVERSE:
-                node[v] = power(value(body[v][0]), -1)
+                node[v] = rewritten_power(value(body[v][0]), -1)
             else:
                 node[v] = rebuild(net.like[v], tuple([value(r) for r in body[v]]))  # type: ignore[arg-type]
         return [value(sign * body[ROOT][place]) for place, sign in net.outputs]

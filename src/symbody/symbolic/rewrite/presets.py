@@ -6,6 +6,7 @@ from collections.abc import Iterable
 
 from symbody.basics.errors import DefinitionError, NameLookupError, nearest, shown
 from symbody.symbolic.expr.node import Node
+from symbody.symbolic.expr.quotients import shared_divisions
 from symbody.symbolic.rewrite.expand import expand_unshared, expand_where_cheaper
 from symbody.symbolic.rewrite.factor import factor
 from symbody.symbolic.rewrite.flatten import flatten
@@ -86,7 +87,7 @@ def optimize(
         return best, report
     if not isinstance(preset, str) or preset not in PRESETS:
         raise NameLookupError(f"unknown preset {shown(preset)} of rewriting. {nearest(preset, PRESETS)}")
-    roots = list(roots)
+    roots = shared_divisions(roots)
     if preset == "none":
         return run(roots, ())
     start, report = run(roots, (RULES,), "always" if accept == "always" else "calls")

@@ -38,9 +38,7 @@ def _rows() -> tuple[Rule, ...]:
     def f(name: str, *args: Node | int) -> Node:
         return call(name, *args)
 
-    one_plus = 1 + x**2
     one_minus = 1 - x**2
-    radius = (x**2 + y**2) ** half
     return (
         Rule("exp of log", f("exp", f("log", x)), x),
         Rule("log of exp", f("log", f("exp", x)), x),
@@ -55,13 +53,11 @@ def _rows() -> tuple[Rule, ...]:
         # algebraic forms of a function of an inverse function
         Rule("cos of asin", f("cos", f("asin", x)), one_minus**half),
         Rule("sin of acos", f("sin", f("acos", x)), one_minus**half),
-        Rule("cos of atan", f("cos", f("atan", x)), one_plus**-half),
-        Rule("sin of atan", f("sin", f("atan", x)), x * one_plus**-half),
-        Rule("cosh of asinh", f("cosh", f("asinh", x)), one_plus**half),
-        Rule("tan of atan2", f("tan", f("atan2", y, x)), y / x),
-        # at the origin atan2 is 0, while y / r is undefined: only for a radius that is known to be there
-        Rule("sin of atan2", f("sin", f("atan2", y, x)), y / radius, lambda b: _nonzero(b[x]) or _nonzero(b[y])),
-        Rule("cos of atan2", f("cos", f("atan2", y, x)), x / radius, lambda b: _nonzero(b[x]) or _nonzero(b[y])),
+        # sqrt(1 + x^2) would leave the range of doubles where its value does not
+        Rule("cos of atan", f("cos", f("atan", x)), 1 / f("hypot", graph.one, x)),
+        Rule("cosh of asinh", f("cosh", f("asinh", x)), f("hypot", graph.one, x)),
+        # at the origin atan2 is 0, while y / x is undefined: only where x is known not to vanish (1 / x may overflow)
+        Rule("tan of atan2", f("tan", f("atan2", y, x)), f("quotient", y, x), lambda b: _nonzero(b[x])),
         # the theses print cos x; the root is never negative
         Rule("1/sqrt(1+tan^2)", (1 + f("tan", x) ** 2) ** -half, f("abs", f("cos", x))),
         Rule("sqrt(1+tan^2)", (1 + f("tan", x) ** 2) ** half, 1 / f("abs", f("cos", x))),
