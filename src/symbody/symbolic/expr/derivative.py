@@ -104,12 +104,14 @@ class _TangentScope:
 
 
 class _Forward:
-    def __init__(self, seeds: dict[Node, Tangent]) -> None:
+    def __init__(self, seeds: dict[Node, Tangent], before: Branches | None = None) -> None:
+        """before: what was found of nodes, to be used and added to."""
         self.root = _TangentScope(None)
         self.root.memo.update(seeds)
         self.inside = all(s.flags & BOUND for s in seeds)  # by unknowns of blocks: what is outside depends on none
         self.scopes: dict[tuple[Node, int], _TangentScope] = {}
-        self.branches: Branches | None = None  # made where the first choice is met
+        self.branches: Branches | None = None  # from the first choice on
+        self.before = before
 
     def find(self, node: Node, scope: _TangentScope) -> Tangent:
         if not node.flags & BOUND:
@@ -172,7 +174,7 @@ class _Forward:
             return _product(node, below[0], below[1])
         row = FUNCTIONS.get(op)
         if row is not None and row.tangent is not None:
-            self.branches = self.branches or Branches()
+            self.branches = self.branches or self.before or Branches()
             zero = node.graph.zero
             columns = sorted({k for d in below for k in d})
             made = {k: row.tangent(node, node.args, [d.get(k, zero) for d in below]) for k in columns}
@@ -314,7 +316,7 @@ def _accumulate(outputs: list[Node], weights: list[Node], held: set[Node]) -> di
             gathered.setdefault(node.args[1], []).append((where, adjoint, steep))
             continue
         below = steep or (choices and is_steep(node))
-        pairs = _edges(node, where, steep, branches) if choices else _inputs_and_partials(node)
+        pairs = _edges(node, where, steep, branches) if choices else _inputs_and_partials(node, branches)
         for child, inside, weight in pairs:
             gathered.setdefault(child, []).append((inside, adjoint * weight, below))
     for check in checked:
@@ -322,10 +324,10 @@ def _accumulate(outputs: list[Node], weights: list[Node], held: set[Node]) -> di
     return adjoints
 
 
-def _inputs_and_partials(node: Node) -> list[tuple[Node, Condition, Any]]:
+def _inputs_and_partials(node: Node, branches: Branches) -> list[tuple[Node, Condition, Any]]:
     """Nodes that a node reads, where it reads them, and the partial derivatives by them, but for zeros."""
     if node.op is AT:
-        return _block_inputs(node)
+        return _block_inputs(node, branches)
     if node.op is RESULT:
         children, weights = node.args[0].args, external_partials(node.args[0])[node.data]
     else:
@@ -339,7 +341,7 @@ def _edges(node: Node, where: Condition, steep: bool, branches: Branches) -> Ite
     where, steep: where the node's own adjoint counts, and whether it may be infinite
     """
     choice = is_choice(node.op)
-    for child, read, weight in _inputs_and_partials(node):
+    for child, read, weight in _inputs_and_partials(node, branches):
         inside = where if read is None else branches.narrow(where, read)
         if choice:
             for branch, w in branches.split(inside, weight):
@@ -350,7 +352,7 @@ def _edges(node: Node, where: Condition, steep: bool, branches: Branches) -> Ite
         yield child, inside if zero_unless is None else branches.narrow(inside, zero_unless), weight
 
 
-def _block_inputs(node: Node) -> list[tuple[Node, Condition, Any]]:
+def _block_inputs(node: Node, branches: Branches) -> list[tuple[Node, Condition, Any]]:
     """Nodes outside of a block that a value at its solution reads, where it does, and the total derivative by each."""
     solve, body = node.args
     roots = [*solve.args[: len(solve.data.unknowns)], body]
@@ -362,7 +364,7 @@ def _block_inputs(node: Node) -> list[tuple[Node, Condition, Any]]:
             if not a.flags & BOUND and a.op is not CONST and a.op is not SOLVE:
                 reads[a] = None
     inputs = list(reads)
-    forward = _Forward({x: {k: node.graph.one} for k, x in enumerate(inputs)})
+    forward = _Forward({x: {k: node.graph.one} for k, x in enumerate(inputs)}, branches)
     forward.walk([node], forward.root)
     row = forward.find(node, forward.root)
     where = _read_where(roots, inside) if any(map(is_choice, {x.op for x in inside})) else {}
