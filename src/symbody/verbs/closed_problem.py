@@ -44,8 +44,8 @@ class ClosedProblem(Problem):
     wanted: Chosen = "auto"
     kept: tuple[str, ...] = ()
 
-    def partition(self) -> Partition:
-        """The Partition that is wanted; a loop that opens and closes has no place here."""
+    def check_switches(self) -> None:
+        """Refuses a loop that opens and closes."""
         opening = sorted({row.loop for row in self.found.rows if row.switch is not None})
         if opening:
             raise ModelError(
@@ -53,6 +53,10 @@ class ClosedProblem(Problem):
                 f"is dependent all the time. Say which is meant: mech.with_loops({_held(opening)}), True for closed, "
                 "False for open. forward_dynamics, reactions, energy and simulate take the switch as an input."
             )
+
+    def partition(self) -> Partition:
+        """The Partition that is wanted; a loop that opens and closes has no place here."""
+        self.check_switches()
         derived, chosen = derived_of(self.mech), self.wanted
         if isinstance(chosen, Partition):
             check_partition(self.found, chosen)
