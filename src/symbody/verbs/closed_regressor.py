@@ -100,7 +100,7 @@ class ClosedSamples:
             found = [singular_gap(y[:, list(chosen)], tolerance) for y in sets]
             gap = min(one.gap for one in found)
             if found[0].rank == found[1].rank and gap >= min(GAP, ROOM / tolerance):
-                return found[0].rank, gap, *sets
+                return found[0].rank, gap, sets[0], sets[1]
             told = " and ".join(f"{one.rank} (down to {one.last:.1e}, then {one.next:.1e})" for one in found)
             if found[0].rank == found[1].rank == before[0] and gap < GAINED * before[1]:
                 break  # longer walks do not help
@@ -170,8 +170,8 @@ class ClosedSamples:
     def _rate(self, space: Space, values: Mapping[str, float]) -> float:
         """1/s at which inertia and weight are comparable, at least 1."""
         nodes = as_nodes([self.tree.graph.zero, *self.tree.gravity])[1:]
-        weight = np.linalg.norm(evaluate(nodes, parameter_numbers(nodes, values)))
-        return float(np.sqrt(max(weight / space.length, 1.0)))
+        weight = np.linalg.norm([float(x) for x in evaluate(nodes, parameter_numbers(nodes, values))])
+        return max(float(weight) / space.length, 1.0) ** 0.5
 
     def _tree_rows(self, q: np.ndarray, qd: np.ndarray, qdd: np.ndarray, values: Mapping[str, float]) -> np.ndarray:
         """(k, nv, p) Y of the opened tree."""
