@@ -19,7 +19,7 @@ from symbody.assembly.guess import guessed
 from symbody.assembly.numeric import Numeric, length_unit, numeric_of
 from symbody.errors import NameLookupError, SolveError, nearest
 from symbody.memory import memory_of
-from symbody.model.record.coordinates import parts, retract, sliding, velocity_owners, with_mode
+from symbody.model.record.coordinates import coordinate_units, parts, retract, sliding, velocity_owners, with_mode
 from symbody.model.record.joint_limits import joint_limits
 from symbody.model.record.least_squares import Point, Problem, Rules, least_squares
 from symbody.model.record.mechanism import Mechanism
@@ -68,7 +68,7 @@ def assemble_constraints(
         attempt = close(numeric, start, free, tolerance)
         if attempt.closed:
             return attempt.q
-        if best is None or float(attempt.h @ attempt.h) < float(best.h @ best.h):
+        if best is None or not float(best.h @ best.h) <= float(attempt.h @ attempt.h):
             best = attempt
     assert best is not None
     raise SolveError(_failure(numeric, best, guess, free, tolerance, fixed))
@@ -135,11 +135,24 @@ def _spread(step: np.ndarray, columns: list[int], nv: int) -> np.ndarray:
 def _starts(
     mechanism: Mechanism, guess: np.ndarray, free: Sequence[int], seed: int, count: int, length: float
 ) -> Iterator[np.ndarray]:
-    """The guess, then others ever further away from it."""
-    yield guess
+    """The guess, then others ever further away from it; then the same about the guess within one turn and length."""
     rng = np.random.default_rng(seed)
-    for k in range(1, count):
-        yield perturbed(mechanism, guess, free, rng, 0.1 + 2.0 * k / count, length)
+    for home in (guess, _within(mechanism, guess, free, length)):
+        yield home
+        for k in range(1, count):
+            yield perturbed(mechanism, home, free, rng, 0.1 + 2.0 * k / count, length)
+
+
+def _within(mechanism: Mechanism, q: np.ndarray, free: Sequence[int], length: float) -> np.ndarray:
+    """q with angles in -pi .. pi and slides of at most `length`: from far away a search does not come back."""
+    out, units = q.copy(), coordinate_units(mechanism)
+    movable = {i for p in parts(mechanism) if set(p.velocities) & set(free) for i in range(p.iq, p.iq + p.motion.nq)}
+    for i in movable:
+        if units[i] == "rad":
+            out[i] = np.remainder(q[i] + np.pi, 2 * np.pi) - np.pi
+        elif units[i] == "m":
+            out[i] = np.clip(q[i], -length, length)
+    return out
 
 
 def perturbed(

@@ -46,7 +46,12 @@ POWERS = 2  # largest power of a length in a coefficient
 SIMPLE = 12  # largest denominator of the number before it
 SAME = 1e-8  # relative difference of that number from a fraction that it is taken for
 MOST_LENGTHS = 32  # that are looked at
-POWER_OF_LENGTH = {"m": 2.0, "mx": 1.0, "my": 1.0, "mz": 1.0}  # in efforts about joints, beside those of moments of inertia
+POWER_OF_LENGTH = {
+    "m": 2.0,
+    "mx": 1.0,
+    "my": 1.0,
+    "mz": 1.0,
+}  # in efforts about joints, beside those of moments of inertia
 ENOUGH = 1e-5  # relative error of a coefficient that was recognised, at other lengths
 
 

@@ -111,8 +111,13 @@ def least_squares(problem: Problem[X], x: X, rules: Rules) -> Found[X]:
     while steps < rules.steps and not _solved(point, rules.tolerance):
         steps += 1
         cost, ways, J = point.cost, problem.directions(x, point), point.jacobian()
+        if not (np.isfinite(cost) and np.isfinite(J).all()):
+            break  # so far away that nothing has a value: no step is known
         for _ in range(rules.trials):
-            step = damped_step(J, point.residual, damping * min(cost, rules.most), ways, rules.flat)
+            weight = damping * min(cost, rules.most)
+            if not np.isfinite(weight):
+                continue
+            step = damped_step(J, point.residual, weight, ways, rules.flat)
             trial = problem.moved(x, _shortened(step, problem.bounded, rules.longest))
             new = problem.at(trial)
             if new.sound and new.cost < cost:
@@ -138,6 +143,8 @@ def newton(problem: Problem[X], x: X, rules: Rules) -> Found[X]:
     while steps < rules.steps and not _solved(point, rules.tolerance):
         steps += 1
         ways, J = problem.directions(x, point), point.jacobian()
+        if not (np.isfinite(point.residual).all() and np.isfinite(J).all()):
+            break
         J = J if ways.basis is None else J @ ways.basis
         size = sizes(J, ways.groups)
         inverse = np.linalg.pinv(J / size, rcond=1e-15 if rules.flat is None else rules.flat)
