@@ -131,7 +131,7 @@ def test_rows_of_a_cut_say_what_their_multipliers_are():
 
 @pytest.mark.parametrize("text", ["q.a - sin(t)", "q.a - 0.3", "q.a + q.p - t", "2*q.a - t", "q.a - 2*q.p"])
 def test_couplings_whose_derivatives_are_numbers_are_simulated(text):
-    """A pendulum on a slide: where the law gives the slide, SciPy integrates the pendulum; else both stay on the law."""
+    """A pendulum on a slide stays on the law; SciPy integrates it where the law gives the slide."""
     b = sb.Mechanism.builder("carried", gravity=(0, 0, -9.81))
     b.body("a", mass=1).joint("a", "prismatic", "world", "a", axis="x")
     b.body("p", mass=1, com=(0, 0, -0.5), inertia=(0.02, 0.02, 0.02)).joint("p", "revolute", "a", "p", axis="y")
