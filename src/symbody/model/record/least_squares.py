@@ -35,7 +35,9 @@ class Point:
 
     @cached_property
     def cost(self) -> float:
-        return float(self.residual @ self.residual)
+        """|r|^2; infinite where residuals are above 1e154."""
+        with np.errstate(over="ignore"):
+            return float(self.residual @ self.residual)
 
     @cached_property
     def largest(self) -> float:
