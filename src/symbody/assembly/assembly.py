@@ -26,6 +26,7 @@ from symbody.model.record.mechanism import Mechanism
 
 CLOSED = 1e-12  # rad, and units of length (`Numeric.units`)
 RULES = Rules(steps=60, damping=1.0, longest=0.7, stalled=1e-3, near=1e-8)
+NEARLY = 1e-2  # rad, and units of length: a guess this near to closed is on the branch that is meant
 NEAR = 0.3  # rad: how far from the assembled configuration samples start
 FARTHEST, AWAY = 1.5, 1e-4  # rad: where they start at most, and how far from it they must end
 STRIDE, WALK = 0.15, 6  # rad of the fastest joint in one step of a walk, and how many
@@ -63,6 +64,9 @@ def assemble_constraints(
     free = free_velocities(mechanism, fixed)
     if not numeric.found.rows:
         return guess
+    over = _turned_over(numeric, guess, free, tolerance, NEARLY)
+    if over is not None:
+        return over
     best: Attempt | None = None
     for start in _starts(mechanism, guess, free, seed, starts, numeric.length()):
         attempt = close(numeric, start, free, tolerance)
@@ -71,7 +75,22 @@ def assemble_constraints(
         if best is None or not float(best.h @ best.h) <= float(attempt.h @ attempt.h):
             best = attempt
     assert best is not None
+    over = _turned_over(numeric, best.q, free, tolerance, CLOSED)
+    if over is not None:
+        return over
     raise SolveError(_failure(numeric, best, guess, free, tolerance, fixed))
+
+
+def _turned_over(
+    numeric: Numeric, q: np.ndarray, free: Sequence[int], tolerance: float | None, near: float
+) -> np.ndarray | None:
+    """Where loops close that are turned over by half a turn at q, and nearly closed there; None elsewhere."""
+    with np.errstate(all="ignore"):
+        turned = numeric.turned(q) if numeric.gap(numeric.h(q)) < near else ()
+    if not turned:
+        return None
+    attempt = close(Numeric(numeric.found.facing(turned), _by_name(numeric), numeric.time), q, free, tolerance)
+    return attempt.q if attempt.closed else None
 
 
 def assemble_keeping(

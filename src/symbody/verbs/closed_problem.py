@@ -80,7 +80,12 @@ class ClosedProblem(Problem):
         """Constraints solved by the partition."""
         chosen = self.partition()
         with quiet_collector():
-            return close(self.found, chosen)
+            return close(self.found.facing(chosen.turned), chosen)
+
+    def standing(self) -> Constraints:
+        """The constraints as they are closed on the branch of the Partition that is wanted."""
+        branch = derived_of(self.mech).branch() if not isinstance(self.wanted, Partition) else self.wanted
+        return self.found if branch is None else self.found.facing(branch.turned)
 
     def closed_system(
         self,

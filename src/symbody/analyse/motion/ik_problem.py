@@ -23,7 +23,6 @@ from symbody.system.system import System, node_array
 from symbody.verbs.assemble import has_loops
 from symbody.verbs.kinematics import kinematics
 
-
 LAST_ROW = 1e-6  # by which the last row of a pose may differ from (0, 0, 0, 1)
 
 

@@ -16,7 +16,7 @@ import numpy as np
 
 from symbody.assembly.assembly import assemble_constraints, beyond_limits
 from symbody.assembly.conditioning import NONZERO
-from symbody.assembly.constraints import Constraints
+from symbody.assembly.constraints import Constraints, Turned
 from symbody.assembly.numeric import Numeric
 from symbody.assembly.redundancy import independent_set, scaled
 from symbody.errors import SymbodyError
@@ -44,6 +44,7 @@ class Branch:
     redundant   rows that follow from the others there: numbers of `Constraints.rows`
     singular    whether the position that was given, or assembled, is a singular one: the branch begins beside it
     notes       sentences: what was left out and why, a singular start, other branches on which the rank is another
+    turned      rows that are closed turned over by half a turn
     space       where its walks went: `with_others` goes on from there
     """
 
@@ -52,6 +53,7 @@ class Branch:
     redundant: tuple[int, ...] = ()
     singular: bool = False
     notes: tuple[str, ...] = ()
+    turned: Turned = ()
     space: Space | None = field(default=None, repr=False)
 
 
@@ -72,10 +74,12 @@ def branch_of(
     shut = [i for i, row in enumerate(found.rows) if row.switch is None or row.loop in closed]
     loops = {found.rows[i].loop for i in shut}
     home = assemble_constraints(found, q, parameters, seed=seed, time=time, loops=loops)
-    space = Space(found.select(shut), parameters, time, home, seed)
+    chosen = found.select(shut)
+    turned = Numeric(chosen, parameters, time).turned(home)
+    space = Space(chosen.facing(turned), parameters, time, home, seed)
     space.shut = shut
     made = _branch(space, home)
-    made = replace(made, redundant=tuple(shut[i] for i in made.redundant), space=space)
+    made = replace(made, redundant=tuple(shut[i] for i in made.redundant), turned=turned, space=space)
     return with_others(made) if others else made
 
 
