@@ -8,6 +8,7 @@ from typing import Any
 from symbody.arguments import declared
 from symbody.derived.derived import derived_of, options_key
 from symbody.errors import ModelError, NameLookupError, nearest, word_argument
+from symbody.formalisms.solve_accelerations import check_motors
 from symbody.lower.optimize import optimize_system
 from symbody.model.record.mechanism import Mechanism
 from symbody.system.system import System
@@ -101,6 +102,8 @@ def _dynamics(
     key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(told))
 
     def make() -> System:
+        if quantity == "forward":
+            check_motors(mech)
         return _made(mech, quantity, formalism, parameters, tuple(wrenches), loops, options)
 
     # what is on disk may have changed since it was last asked for

@@ -26,6 +26,7 @@ from symbody.assembly.constraints import Constraints
 from symbody.derived.derived import derived_of
 from symbody.derived.kernels import quick_kernel
 from symbody.errors import ModelError, SolveError, SymbodyError, argument, record_argument, word_argument
+from symbody.formalisms.solve_accelerations import check_motors
 from symbody.loops.partition.singular import say_singular, say_unsolved
 from symbody.lower.optimize import optimize_system
 from symbody.model.record.coordinates import retract, transport
@@ -360,6 +361,7 @@ class Linearizer:
         if not m:
             if len(free):
                 if np.linalg.cond(mass) > 1e15:
+                    check_motors(self.mech)
                     raise ModelError(
                         f"the mass matrix of {self.mech.name} is singular at this operating point: some motion moves "
                         "no mass. Give its bodies mass or inertia, or give qdd0."
