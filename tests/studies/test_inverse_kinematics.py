@@ -185,3 +185,31 @@ def test_senseless_targets_are_refused():
             inverse_kinematics(mech, targets)
     with pytest.raises(SymbodyError, match="hinge"):
         inverse_kinematics(mech, {"rod1.end": [1, 1, 0]}, fixed=["hing0"])
+
+
+def test_a_transposed_pose_is_refused_and_the_pose_itself_is_reached():
+    """A pose takes columns (x, y, z, 1); that of the convention of rows would be answered at the wrong place."""
+    mech = planar()
+    q = np.array([0.4, 0.9])
+    pose = np.eye(4)
+    pose[:2, :2] = [[np.cos(1.3), -np.sin(1.3)], [np.sin(1.3), np.cos(1.3)]]
+    pose[:2, 3] = np.cos(q[0]) + np.cos(1.3), np.sin(q[0]) + np.sin(1.3)
+    assert inverse_kinematics(mech, {"rod1.end": pose}, q0=[0.3, 0.5]).q == pytest.approx(q, abs=1e-8)
+    with pytest.raises(SymbodyError, match=r"'rod1.end' is a pose \(4, 4\) whose last row .* transposed: give pose.T"):
+        inverse_kinematics(mech, {"rod1.end": pose.T}, q0=[0.3, 0.5])
+    for last in ([0, 0, 0, 2], [0.1, 0, 0, 1], [0, 0, 0, 0], [np.nan, 0, 0, 1]):
+        wrong = pose.copy()
+        wrong[3] = last
+        with pytest.raises(SymbodyError, match=r"expected \[0, 0, 0, 1\]"):
+            inverse_kinematics(mech, {"rod1.end": wrong}, q0=[0.3, 0.5])
+    with pytest.raises(SymbodyError, match="last row"):
+        inverse_kinematics_along(mech, [0.0, 1.0], {"rod1.end": np.array([pose, pose.T])})
+
+
+@pytest.mark.parametrize("far", [1e10, 1e150, 1e200, 1.7e308])
+def test_targets_of_any_size_are_answered_in_a_sentence(far, capfd):
+    found = inverse_kinematics(planar(), {"rod1.end": [far, 0, 0]}, starts=3)
+    assert not found.ok
+    assert found.errors["rod1.end"][0] == pytest.approx(far, rel=1e-9)
+    assert np.isfinite(found.q).all()
+    assert capfd.readouterr() == ("", "")  # LAPACK says nothing

@@ -22,6 +22,7 @@ from symbody.reference.jets import Array, Jet, apply, constant, cross_matrix, do
 from symbody.reference.joint_steps import owns_coordinates
 
 AXES = "xyz"
+HALF_TURNS = [2.0 * np.outer(e, e) - np.eye(3) for e in np.eye(3)]
 # rows of cuts in m: the first ones
 LENGTHS = {"rod": 1, "ball": 3, "solid": 3, "revolute": 3, "prismatic": 2, "cylindrical": 2, "universal": 3}
 
@@ -36,10 +37,17 @@ class ClosureRows:
 
 
 class Closures:
-    """The cuts and couplings of a Model."""
+    """The cuts and couplings of a Model.
 
-    def __init__(self, model: NumericModel) -> None:
+    turns: of each cut the half turn of its second frame with which it is closed best at the position `near` (nq,), if
+    one is given; None: as it is. A solid cut joins frames as they are.
+    """
+
+    def __init__(self, model: NumericModel, near: Array | None = None) -> None:
         self.model = model
+        self.turns: list[Array | None] = [None for _ in model.mechanism.cuts]
+        if near is not None:
+            self.turns = [self._best_turn(k, cut, near) for k, cut in enumerate(model.mechanism.cuts)]
         self.cuts = model.mechanism.cuts
         self.positions = [c for c in model.mechanism.couplings if c.kind == "position"]
         self.velocities = [c for c in model.mechanism.couplings if c.kind == "velocity"]
@@ -70,17 +78,28 @@ class Closures:
     def along(self, at: list[BodyPose], q: Jet, t: Jet) -> Jet:
         """(..., m) rows of all cuts and position couplings along any curve of poses and coordinates."""
         like = at[0].position[..., 0]
-        parts = [
-            cut_rows(
-                cut, frame_pose(self.model, at, *cut.first, like), frame_pose(self.model, at, *cut.second, like),
-                self._length(cut, t),
-            )
-            for cut in self.cuts
-        ]  # fmt: skip
+        parts = [cut_rows(cut, *self._frames(k, at, like), self._length(cut, t)) for k, cut in enumerate(self.cuts)]
         for coupling in self.positions:
             found = self.model.number.jet(coupling.expression, {**self._coordinates(q), "t": t})
             parts.append(found.map(lambda a: np.asarray(a)[..., None]))
         return _joined(parts, q)
+
+    def _frames(self, k: int, at: list[BodyPose], like: Jet) -> tuple[BodyPose, BodyPose]:
+        """Both frames of a cut, the second one turned as it is closed."""
+        cut, turned = self.model.mechanism.cuts[k], self.turns[k]
+        one, two = (frame_pose(self.model, at, *end, like) for end in (cut.first, cut.second))
+        return one, two if turned is None else two.moved(turned, np.zeros(3))
+
+    def _best_turn(self, k: int, cut: Cut, near: Array) -> Array | None:
+        """A half turn after which frames that are against each other at a position are close to each other."""
+        if cut.kind in ("solid", "rod", "ball"):
+            return None
+        still = Jet(near[None], np.zeros_like(near[None]))
+        one, two = self._frames(k, poses(self.model, still), still[..., 0])
+        alike = np.swapaxes(one.rotation.x, -1, -2) @ two.rotation.x  # (1, 3, 3): the identity where nothing is turned
+        axes = _held_axes(cut)
+        best = max((None, *range(3)), key=lambda i: (round(float(_agree(alike, i, axes)), 6), i is None))
+        return None if best is None else HALF_TURNS[best]
 
     def _length(self, cut: Cut, t: Jet) -> Jet:
         if cut.length is None:
@@ -138,10 +157,10 @@ class Closures:
         """(n,) whether no single rotation row is closed by half a turn, which its right angle cannot tell."""
         still = Jet(q, np.zeros_like(q))
         at, good = poses(self.model, still), np.ones(len(q), dtype=bool)
-        for cut in self.cuts:
+        for place, cut in enumerate(self.cuts):
             turns = [r - 3 for r in cut.rows if r >= 3] if cut.kind == "rows" else []
             if len(turns) == 1:
-                one, two = (frame_pose(self.model, at, *end, still[..., 0]) for end in (cut.first, cut.second))
+                one, two = self._frames(place, at, still[..., 0])
                 k = (turns[0] + 1) % 3
                 good &= dot(one.rotation[..., k], two.rotation[..., k]).x > 0
         return good
@@ -152,8 +171,8 @@ class Closures:
         zero = Jet(np.zeros(motion.count), np.zeros(motion.count))
         t = Jet(np.full((motion.count, 1), motion.t), np.zeros((motion.count, 1)))
         flat = [BodyPose(*(Jet(j.x, 0 * j.x1) for j in (p.rotation, p.position))) for p in motion.poses]
-        for cut in self.cuts:
-            one, two = (frame_pose(self.model, flat, *end, zero) for end in (cut.first, cut.second))
+        for place, cut in enumerate(self.cuts):
+            one, two = self._frames(place, flat, zero)
             maps = []
             for moved in (one, two):
                 pair = [_turned(p) if p is moved else _spread(p) for p in (one, two)]
@@ -187,6 +206,24 @@ def _turned(p: BodyPose) -> BodyPose:
     slides = np.concatenate([np.zeros((3, 3)), np.eye(3)])
     r, x = rotation.x[..., None, :, :], position.x[..., None, :]
     return BodyPose(Jet(r, cross_matrix(spins) @ r), Jet(x, np.cross(spins, x) + slides))
+
+
+def _held_axes(cut: Cut) -> list[int]:
+    """Axes of the second frame that a cut holds to those of the first, all where it lets nothing turn."""
+    if cut.kind in ("revolute", "cylindrical"):
+        return [AXES.index(cut.axis)]
+    if cut.kind == "prismatic":
+        return [0, 1, 2]
+    turns = [r - 3 for r in cut.rows if r >= 3] if cut.kind == "rows" else []
+    if len(turns) == 1:
+        return [(turns[0] + 1) % 3, (turns[0] + 2) % 3]
+    return {2: [3 - sum(turns)], 3: [0, 1, 2]}.get(len(turns), [])
+
+
+def _agree(alike: Array, half: int | None, axes: list[int]) -> float:
+    """How well the held axes of two frames point the same way after a half turn of the second."""
+    turned = alike if half is None else alike @ HALF_TURNS[half]
+    return sum(float(turned[0, i, i]) for i in axes)
 
 
 def _count(cut: Cut) -> int:

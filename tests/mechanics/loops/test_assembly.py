@@ -250,3 +250,33 @@ def test_a_step_of_a_quaternion_is_a_rotation_about_child_axes():
     world = World(mech)
     expected = world.advance(q, step, 1.0).real
     assert retract(mech, q, step) == pytest.approx(expected, abs=1e-11)
+
+
+# -- guesses from far away
+
+
+@pytest.mark.parametrize("size", [1.0, 100.0, 1e6, 1e150])
+@pytest.mark.parametrize("name", ["slider_crank", "four_bar", "delta"])
+def test_wild_guesses_are_assembled_where_the_mechanism_can_be(name, size):
+    """Points meet in the world; of slides of kilometres and more turns than doubles tell, others are tried."""
+    mech = sb.load(name)
+    for k in range(4):
+        q = assemble(mech, size * np.random.default_rng(k).normal(size=mech.nq))
+        for (_, p), (_, other) in ends(mech, q).values():
+            np.testing.assert_allclose((p - other)[:2], 0, atol=1e-9)
+
+
+def test_a_guess_from_afar_of_what_cannot_close_says_which_loop():
+    with pytest.raises(SolveError, match=r"cannot be assembled: .* Not even alone: 'wrist'; .* Fixed joints: slide"):
+        assemble(sb.load("slider_crank"), [3.0, 1.0, 200.0], fixed=["slide"])
+
+
+def test_a_start_keeps_the_dependent_joint_that_it_names_where_that_closes():
+    """A slider at x is reached for every |l - r| < |x| < l + r; elsewhere it is moved, and a note says so."""
+    mech = sb.load("slider_crank")
+    r, l, d = 0.07, 0.25, 0.24
+    for x in (l - 0.9 * r, l + 0.9 * r, -l + 0.5 * r, 0.24):
+        start = sb.simulate(mech, 0.002, 1e-3, q0={"slide": x - d})
+        np.testing.assert_allclose(start.q[0][2], x - d, atol=1e-11)
+    far = sb.simulate(mech, 0.002, 1e-3, q0={"slide": 5.0})
+    assert any("q0 was changed" in note for note in far.notes)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import solve_ivp
 
 import symbody as sb
 from mechanics.loops.closed_models import PASSIVE, closed_state, four_bar, held_body, rrr, slider_crank
@@ -126,3 +127,20 @@ def test_rows_of_a_cut_say_what_their_multipliers_are():
     system = sb.forward_dynamics(mech, "newton_euler", formulation="augmented", lam=True)
     names = constraints(build_tree(mech)).names
     assert [system.origins[f"lam[{i}]"].split(":")[0] for i in range(len(names))] == list(names)
+
+
+@pytest.mark.parametrize("text", ["q.a - sin(t)", "q.a - 0.3", "q.a + q.p - t", "2*q.a - t", "q.a - 2*q.p"])
+def test_couplings_whose_derivatives_are_numbers_are_simulated(text):
+    """A pendulum on a slide stays on the law; SciPy integrates it where the law gives the slide."""
+    b = sb.Mechanism.builder("carried", gravity=(0, 0, -9.81))
+    b.body("a", mass=1).joint("a", "prismatic", "world", "a", axis="x")
+    b.body("p", mass=1, com=(0, 0, -0.5), inertia=(0.02, 0.02, 0.02)).joint("p", "revolute", "a", "p", axis="y")
+    run = sb.simulate(b.coupling("m", text).done(), 0.5, 1e-3, closing=sb.Augmented())
+    t, (a, p) = run.t, run.q.T
+    held = {"q.a - sin(t)": a - np.sin(t), "q.a - 0.3": a - 0.3, "q.a + q.p - t": a + p - t, "2*q.a - t": 2 * a - t}
+    np.testing.assert_allclose(held.get(text, a - 2 * p), 0, atol=1e-9)
+    assert run.outcome.name == "FINISHED"
+    if text == "q.a - sin(t)":
+        rate = lambda t, x: [x[1], 0.5 * (-np.sin(t) * np.cos(x[0]) - 9.81 * np.sin(x[0])) / 0.27]  # noqa: E731
+        want = solve_ivp(rate, (0, 0.5), [run.q[0, 1], run.qd[0, 1]], rtol=1e-11, atol=1e-12, t_eval=t).y[0]
+        np.testing.assert_allclose(p, want, atol=1e-9)

@@ -19,7 +19,7 @@ from symbody.mechanics.assembly.constraints import Constraints
 from symbody.mechanics.assembly.driven import driven_laws
 from symbody.mechanics.assembly.guess import guessed
 from symbody.mechanics.assembly.numeric import Numeric, length_unit, numeric_of
-from symbody.model.record.coordinates import parts, retract, sliding, velocity_owners, with_mode
+from symbody.model.record.coordinates import coordinate_units, parts, retract, sliding, velocity_owners, with_mode
 from symbody.model.record.joint_limits import joint_limits
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.retracted_least_squares import (
@@ -31,6 +31,7 @@ from symbody.model.record.retracted_least_squares import (
 
 CLOSED = 1e-12  # rad, and units of length (`Numeric.units`)
 RULES = StoppingRules(steps=60, damping=1.0, longest=0.7, stalled=1e-3, near=1e-8)
+NEARLY = 1e-2  # rad, and units of length: a guess this near to closed is on the branch that is meant
 NEAR = 0.3  # rad: how far from the assembled configuration samples start
 FARTHEST, AWAY = 1.5, 1e-4  # rad: where they start at most, and how far from it they must end
 STRIDE, WALK = 0.15, 6  # rad of the fastest joint in one step of a walk, and how many
@@ -68,15 +69,33 @@ def assemble_constraints(
     free = free_velocities(mechanism, fixed)
     if not numeric.constraints.rows:
         return guess
+    over = _turned_over(numeric, guess, free, tolerance, NEARLY)
+    if over is not None:
+        return over
     best: Attempt | None = None
     for start in _starts(mechanism, guess, free, seed, starts, numeric.length()):
         attempt = close(numeric, start, free, tolerance)
         if attempt.closed:
             return attempt.q
-        if best is None or float(attempt.h @ attempt.h) < float(best.h @ best.h):
+        if best is None or not float(best.h @ best.h) <= float(attempt.h @ attempt.h):
             best = attempt
     assert best is not None
+    over = _turned_over(numeric, best.q, free, tolerance, CLOSED)
+    if over is not None:
+        return over
     raise SolveError(_failure(numeric, best, guess, free, tolerance, fixed))
+
+
+def _turned_over(
+    numeric: Numeric, q: np.ndarray, free: Sequence[int], tolerance: float | None, near: float
+) -> np.ndarray | None:
+    """Where loops close that are turned over by half a turn at q, and nearly closed there; None elsewhere."""
+    with np.errstate(all="ignore"):
+        turned = numeric.turned(q) if numeric.gap(numeric.h(q)) < near else ()
+    if not turned:
+        return None
+    attempt = close(Numeric(numeric.constraints.facing(turned), _by_name(numeric), numeric.time), q, free, tolerance)
+    return attempt.q if attempt.closed else None
 
 
 def assemble_keeping(
@@ -140,11 +159,24 @@ def _spread(step: np.ndarray, columns: list[int], nv: int) -> np.ndarray:
 def _starts(
     mechanism: Mechanism, guess: np.ndarray, free: Sequence[int], seed: int, count: int, length: float
 ) -> Iterator[np.ndarray]:
-    """The guess, then others ever further away from it."""
-    yield guess
+    """The guess, then others ever further away from it; then the same about the guess within one turn and length."""
     rng = np.random.default_rng(seed)
-    for k in range(1, count):
-        yield perturbed(mechanism, guess, free, rng, 0.1 + 2.0 * k / count, length)
+    for home in (guess, _within(mechanism, guess, free, length)):
+        yield home
+        for k in range(1, count):
+            yield perturbed(mechanism, home, free, rng, 0.1 + 2.0 * k / count, length)
+
+
+def _within(mechanism: Mechanism, q: np.ndarray, free: Sequence[int], length: float) -> np.ndarray:
+    """q with angles in -pi .. pi and slides of at most `length`: from far away a search does not come back."""
+    out, units = q.copy(), coordinate_units(mechanism)
+    movable = {i for p in parts(mechanism) if set(p.velocities) & set(free) for i in range(p.iq, p.iq + p.motion.nq)}
+    for i in movable:
+        if units[i] == "rad":
+            out[i] = np.remainder(q[i] + np.pi, 2 * np.pi) - np.pi
+        elif units[i] == "m":
+            out[i] = np.clip(q[i], -length, length)
+    return out
 
 
 def perturbed(

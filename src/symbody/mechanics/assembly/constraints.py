@@ -13,6 +13,8 @@ from symbody.mechanics.formalisms.tree import Tree
 from symbody.mechanics.formalisms.vec3 import Vec
 from symbody.symbolic.expr.arrays import Array, zeros
 
+Turned = tuple[tuple[str, int, int], ...]  # names of rows that are turned over, the signs of their side and sense
+
 
 @dataclass(frozen=True, eq=False)
 class UnitWrench:
@@ -45,6 +47,7 @@ class ConstraintRow:
     unit      of h
     meaning   of the multiplier
     side      node that is positive when the loop is closed, negative when it is closed the wrong way round; or None
+    sense     node whose sign h has, beside the angle whose rate J gives, where it is closed so; None: the same
     wrench    of a multiplier of 1 on the second body; None for a coupling, which acts on joints
     """
 
@@ -59,6 +62,7 @@ class ConstraintRow:
     meaning: str = ""
     side: Any = None
     wrench: UnitWrench | None = None
+    sense: Any = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,6 +118,28 @@ class Constraints:
         if chosen == tuple(range(len(self.rows))):
             return self
         return memory_of(self).get("selected", chosen, lambda: replace(self, rows=tuple(self.rows[i] for i in chosen)))
+
+    def facing(self, turned: Turned) -> Constraints:
+        """The same rows for loops that are turned over by half a turn: h and side have other signs there."""
+        if not turned:
+            return self
+        return memory_of(self).get("facing", turned, lambda: replace(self, rows=_faced(self.rows, turned)))
+
+
+def _faced(rows: tuple[ConstraintRow, ...], turned: Turned) -> tuple[ConstraintRow, ...]:
+    signs = {name: pair for name, *pair in turned}
+    out = []
+    for row in rows:
+        side, sense = signs.get(row.name, (1, 1))
+        out.append(
+            replace(
+                row,
+                h=None if row.h is None else t3.times(sense, row.h),
+                side=None if row.side is None else t3.times(side, row.side),
+                sense=None if row.sense is None else t3.times(sense, row.sense),
+            )
+        )
+    return tuple(out)
 
 
 def _vector(values: Any) -> Array:

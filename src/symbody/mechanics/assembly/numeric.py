@@ -9,7 +9,7 @@ import numpy as np
 
 from symbody.basics.errors import ModelError, Named
 from symbody.basics.memory import memory_of
-from symbody.mechanics.assembly.constraints import Constraints
+from symbody.mechanics.assembly.constraints import Constraints, Turned
 from symbody.symbolic.expr.evaluate import Evaluation
 from symbody.symbolic.expr.node import Node
 from symbody.symbolic.expr.walk import free_symbols
@@ -55,7 +55,7 @@ class ConstraintFunctions:
     def __init__(self, found: Constraints) -> None:
         rows, tree = found.rows, found.tree
         coordinates = {*tree.q, *tree.qd}
-        nodes = [x for r in rows for x in (r.h, r.ht, r.bias, r.side, *r.J.values()) if isinstance(x, Node)]
+        nodes = [x for r in rows for x in (r.h, r.ht, r.bias, r.side, r.sense, *r.J.values()) if isinstance(x, Node)]
         self.constants = [s for s in free_symbols(nodes) if s not in coordinates]
         self.names = [None if s.data.role == "time" else s.data.name for s in self.constants]
         self.defaults = [s.data.default for s in self.constants]
@@ -74,7 +74,7 @@ class ConstraintFunctions:
         self.latest: tuple[Any, Numeric] | None = None
 
     def of(self, what: str) -> Entries:
-        """The function of a quantity: "h", "J", "h_and_J", "sides", "ht", "bias"."""
+        """The function of a quantity: "h", "J", "h_and_J", "sides", "senses", "ht", "bias"."""
         if what not in self._ready:
             self._ready[what] = Entries(self._nodes(what), self._symbols)
         return self._ready[what]
@@ -88,6 +88,8 @@ class ConstraintFunctions:
             return [*self._nodes("h"), *self._nodes("J")]
         if what == "sides":
             return [1 if r.side is None else r.side for r in rows]
+        if what == "senses":
+            return [1 if r.sense is None else r.sense for r in rows]
         if what == "h":
             return [0 if r.h is None else r.h for r in rows]
         return [getattr(r, what) for r in rows]
@@ -178,6 +180,26 @@ class Numeric:
     def sides(self, q: np.ndarray) -> np.ndarray:
         """(..., m) positive where a row is closed the right way round."""
         return self._at("sides", q)
+
+    def turned(self, q: np.ndarray) -> Turned:
+        """Rows that are turned over at the closed position q (nq,), of cuts that may be.
+
+        A hinge holds either way round, and a planar slot; a solid cut joins frames as they are, and after half a turn
+        about an axis of the ancestor three rotation rows vanish where no joint holds.
+        """
+        sides, rows = self.sides(q), self.constraints.rows
+        over = {rows[i].loop for i in np.flatnonzero(sides < 0)}
+        if not over:
+            return ()
+        turns = [row.loop for row in rows if row.sense is not None]
+        over -= {x for x in over if turns.count(x) > 1}
+        over -= {cut.name for cut in self.tree.mechanism.cuts if cut.kind == "solid"}
+        senses = self._at("senses", q)
+        return tuple(
+            (row.name, 1 if sides[i] > 0 else -1, 1 if senses[i] > 0 else -1)
+            for i, row in enumerate(rows)
+            if row.loop in over
+        )
 
     def J(self, q: np.ndarray) -> np.ndarray:
         """(..., m, nv)"""

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -53,6 +53,8 @@ class BaseParameters(Packed):
     notes       sentences on what was found by numbers
     exact       rank of all columns that were considered, modulo a prime at random states with exact numbers: a second
                 way, without tolerances; None where there is none (closed loops, see `mechanics/verbs/exact_rank.py`)
+    gap         of closed loops: the last singular value of the columns that counts, by the next, the lesser one of two
+                independent sets of states on the assembled branch, which agree on `count`; None of a tree
     """
 
     name: str
@@ -67,6 +69,7 @@ class BaseParameters(Packed):
     tolerance: float
     notes: tuple[str, ...] = ()
     exact: int | None = None
+    gap: float | None = None
 
     @property
     def count(self) -> int:
@@ -84,6 +87,7 @@ class BaseParameters(Packed):
     def __str__(self) -> str:
         head = f"{self.name}: {self.count} base parameters of {len(self.candidates)}"
         head += "" if self.exact is None else f", exact rank {self.exact}"
+        head += "" if self.gap is None else f", gap of singular values {self.gap:.0e}"
         lines = [f"  {self.names[c]:<24} {group}" for c, group in zip(self.columns, self.groups)]
         return "\n".join([head, *lines, *(f"  note: {n}" for n in self.notes)])
 
@@ -101,21 +105,21 @@ def find_base_parameters(
     candidates  indices of the parameters to consider, all if None; the others are taken as known. A parameter without
                 a default gets a number that depends on its name alone
     sampled     number of unknowns -> Y at random states (rows, p) of what the relations by numbers are taken of, where
-                it is not the tree: closed loops
+                it is not the tree: closed loops, whose rank is judged there
     geometry    says what numbers found so are as expressions of the geometry, see `Geometry`
     """
     mechanism = tree.mechanism
     with quiet_collector():
         names = tuple(str(c) for c in columns(mechanism))
         chosen = sorted(set(range(len(names)) if candidates is None else candidates))
-        relations = joint_relations(tree, lambda nodes: _values(nodes, {}), tolerance, chosen)
+        relations = joint_relations(tree, lambda nodes: parameter_numbers(nodes, {}), tolerance, chosen)
         unknowns = len(chosen) - len(relations)
         if sampled is None:
-            y = random_regressor(tree, lambda nodes: _values(nodes, {}), unknowns, seed)
+            y = random_regressor(tree, lambda nodes: parameter_numbers(nodes, {}), unknowns, seed)
         else:
             y = sampled(unknowns)
         numeric, condition, notes = _add_numeric(relations, y, names, chosen, tolerance, geometry)
-        if condition * tolerance > UNCLEAR:
+        if sampled is None and condition * tolerance > UNCLEAR:
             notes += (
                 f"the independent columns have a condition of {condition:.1e} at random states: with a tolerance of "
                 f"{tolerance:.0e} their number is not certain",
@@ -123,21 +127,29 @@ def find_base_parameters(
         matrix = _matrix(relations, chosen, len(names))
         groups = _groups(tree.graph, matrix, names)
         kept = _kept(relations, chosen)
-        size = np.linalg.norm(y, axis=0)
-        size = np.maximum(size, tolerance * np.max(size, initial=1e-300))  # a column of rounding is zero
-        error = (np.abs(y - y[:, kept] @ _numbers(matrix, {})) / size)[:, chosen]
-    residual = float(np.max(error, initial=0.0))
-    if not residual <= WRONG * tolerance:
-        worst = names[chosen[int(np.argmax(np.max(error, axis=0)))]]
-        raise ModelError(
-            f"the groups of base parameters of {mechanism.name} do not hold at random states, worst for '{worst}' "
-            f"({residual:.1e} of its column): directions or lengths are nearly special. Write them exactly (pi/2, not "
-            f"1.5708), or give another tolerance than {tolerance:g}."
-        )
-    return BaseParameters(
+    base = BaseParameters(
         mechanism.name, tuple(kept), groups, matrix, names, tuple(chosen), tuple(c for c in kept if c in numeric),
-        residual, condition, tolerance, notes,
+        np.nan, condition, tolerance, notes,
     )  # fmt: skip
+    return replace(base, residual=residual_at(base, y))
+
+
+def residual_at(base: BaseParameters, y: np.ndarray) -> float:
+    """The largest entry of Y - Y[:, columns] matrix for Y (rows, p), by the size of its column; a large one is
+    refused."""
+    size = np.linalg.norm(y, axis=0)
+    size = np.maximum(size, base.tolerance * np.max(size, initial=1e-300))  # a column of rounding is zero
+    chosen = list(base.candidates)
+    error = (np.abs(y - y[:, list(base.columns)] @ base.matrix_at()) / size)[:, chosen]
+    residual = float(np.max(error, initial=0.0))
+    if not residual <= WRONG * base.tolerance:
+        worst = base.names[chosen[int(np.argmax(np.max(error, axis=0)))]]
+        raise ModelError(
+            f"the groups of base parameters of {base.name} do not hold at random states, worst for '{worst}' "
+            f"({residual:.1e} of its column): directions or lengths are nearly special. Write them exactly (pi/2, not "
+            f"1.5708), or give another tolerance than {base.tolerance:g}."
+        )
+    return residual
 
 
 def _add_numeric(
@@ -201,7 +213,7 @@ def _groups(graph: Graph, matrix: Array, names: Sequence[str]) -> tuple[Node, ..
     return tuple(out)
 
 
-def _values(nodes: Iterable[Node], given: Mapping[str, float]) -> dict[Node, float]:
+def parameter_numbers(nodes: Iterable[Node], given: Mapping[str, float]) -> dict[Node, float]:
     """Numbers for all parameters: given, default, or one in [0.5, 1.5] that depends on the name alone."""
     out = {}
     for s in free_symbols(nodes):
@@ -213,6 +225,6 @@ def _values(nodes: Iterable[Node], given: Mapping[str, float]) -> dict[Node, flo
 
 def _numbers(matrix: Array, given: Mapping[str, float]) -> np.ndarray:
     nodes = list({x for x in matrix.flat if isinstance(x, Node)})
-    value = dict(zip(nodes, evaluate(nodes, _values(nodes, given))))
+    value = dict(zip(nodes, evaluate(nodes, parameter_numbers(nodes, given))))
     entries = [float(value[x]) if isinstance(x, Node) else float(x) for x in matrix.flat]
     return np.array(entries).reshape(matrix.shape)

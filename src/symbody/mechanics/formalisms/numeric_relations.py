@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from fractions import Fraction
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -46,6 +46,30 @@ def random_state(tree: Tree, states: int, rng: np.random.Generator) -> dict[Node
     return out
 
 
+class SingularGap(NamedTuple):
+    """How many singular values of columns of unit length count, the last that does and the next, by the largest."""
+
+    rank: int
+    last: float
+    next: float
+
+    @property
+    def gap(self) -> float:
+        """The last that counts by the next; where all count, by what rounding leaves."""
+        return self.last / max(self.next, float(np.finfo(float).eps))
+
+
+def singular_gap(y: np.ndarray, tolerance: float) -> SingularGap:
+    """Of the columns of y (rows, p) that are not zero: singular values above `tolerance` times the largest count."""
+    size = np.linalg.norm(y, axis=0)
+    s = np.linalg.svd(y[:, size > 0] / size[size > 0], compute_uv=False)
+    if not len(s):
+        return SingularGap(0, 1.0, 0.0)
+    s = s / s[0]
+    rank = int(np.sum(s > tolerance))
+    return SingularGap(rank, float(s[rank - 1]), float(s[rank]) if rank < len(s) else 0.0)
+
+
 def greedy_relations(y: np.ndarray, tolerance: float) -> tuple[list[tuple[int, dict[int, float]]], float]:
     """([(dependent column, weights of independent columns)], condition of the independent ones).
 
@@ -61,12 +85,13 @@ def greedy_relations(y: np.ndarray, tolerance: float) -> tuple[list[tuple[int, d
         return [], float(singular[0] / singular[-1])
     kept = _independent(unit, rank, tolerance)
     found: list[tuple[int, dict[int, float]]] = []
-    for k in sorted(set(range(y.shape[1])) - set(kept)):
-        weights = np.linalg.lstsq(unit[:, kept], unit[:, k], rcond=None)[0] if kept else np.zeros(0)
+    rest = sorted(set(range(y.shape[1])) - set(kept))
+    every = np.linalg.lstsq(unit[:, kept], unit[:, rest], rcond=None)[0].T if kept else np.zeros((len(rest), 0))
+    for k, weights in zip(rest, every, strict=True):
         # once more with those that matter alone: their rounding is smaller
         used = [j for j, w in zip(kept, weights) if abs(w) > tolerance]
-        weights = np.linalg.lstsq(y[:, used], y[:, k], rcond=None)[0] if used else np.zeros(0)
-        found.append((k, {j: float(w) for j, w in zip(used, weights)}))
+        weights = np.linalg.lstsq(unit[:, used], unit[:, k], rcond=None)[0] if used else np.zeros(0)
+        found.append((k, {j: float(w * size[k] / size[j]) for j, w in zip(used, weights)}))
     singular = np.linalg.svd(unit[:, kept], compute_uv=False) if kept else np.ones(1)
     return found, float(singular[0] / singular[-1])
 

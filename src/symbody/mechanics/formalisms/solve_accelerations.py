@@ -10,6 +10,7 @@ from symbody.basics.errors import ModelError
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.tree import Tree
 from symbody.model.record.coordinates import with_mode
+from symbody.model.record.mechanism import Mechanism
 from symbody.symbolic.expr.arrays import Array, is_zero
 from symbody.symbolic.expr.linear_algebra import solve_ldlt
 
@@ -17,6 +18,22 @@ from symbody.symbolic.expr.linear_algebra import solve_ldlt
 def driven_velocities(tree: Tree) -> list[int]:
     """Indices of the velocities whose motion is prescribed."""
     return with_mode(tree.mechanism, "driven")
+
+
+def check_motors(mechanism: Mechanism) -> None:
+    """Refuses elastic joints whose motor has no inertia: it turns back as the deflection grows, and no mass moves."""
+    bare = [
+        repr(j.name)
+        for j in mechanism.joints
+        if j.elastic is not None and j.mode != "locked" and (j.rotor is None or is_zero(j.rotor.inertia))
+    ]
+    if bare:
+        one = len(bare) == 1
+        raise ModelError(
+            f"the motor{'' if one else 's'} of elastic joint{'' if one else 's'} {', '.join(bare)} of {mechanism.name} "
+            f"{'has' if one else 'have'} no inertia, so that {'its' if one else 'their'} acceleration is not "
+            "determined. Give the joint a rotor (inertia, ratio), or leave out elastic."
+        )
 
 
 def accelerations(mass: Array, bias: Array, tau: Array, driven: Sequence[int], given: Array) -> Array:

@@ -175,7 +175,7 @@ class Derived:
 
         It is the same for all positions of the branch: the first that was asked for chooses it.
         """
-        key = (_names(wanted), branch.rank, branch.redundant, numbers_key(parameters))
+        key = (_names(wanted), branch.rank, branch.redundant, branch.turned, numbers_key(parameters))
         return self.get("partition_on", key, lambda: self.partition_from(q, wanted, parameters, time))
 
     def partition_from(

@@ -8,6 +8,7 @@ import numpy as np
 
 from symbody.basics.errors import ModelError
 from symbody.mechanics.assembly.conditioning import holding
+from symbody.mechanics.assembly.numeric import numeric_of
 from symbody.mechanics.loops.partition.partition import Partition
 from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.model.record.mechanism import Mechanism
@@ -34,8 +35,11 @@ def partition_at(
     opened = {found.rows[i].loop for i in usual.open} if usual is not None else set()
     closed = tuple({row.loop for row in found.rows if row.switch is not None} - opened)
 
+    shut = [i for i, row in enumerate(found.rows) if row.switch is None or row.loop in closed]
+    turned = numeric_of(found.select(shut), parameters, time).turned(np.asarray(q, dtype=float))
+
     def suits(positions: np.ndarray) -> bool:
-        if usual is None:
+        if usual is None or usual.turned != turned:
             return False
         # joints that were named may be locked on one branch, and move another
         columns = None if isinstance(wanted, (str, Partition)) else usual.dependent
@@ -46,7 +50,7 @@ def partition_at(
     if usual is not None and suits(np.asarray(q, dtype=float)[None]):
         return usual
     branch = derived.branch_at(q, parameters, closed, time)
-    if usual is not None and (branch.singular or suits(branch.positions)):
+    if usual is not None and usual.turned == turned and (branch.singular or suits(branch.positions)):
         return usual
     if isinstance(wanted, Partition):
         assert usual is not None

@@ -327,7 +327,7 @@ def augmented_motion(
     problem: ClosedProblem, formalism: str = "newton_euler", alpha: Any = 0, beta: Any = 0
 ) -> tuple[Array, Array]:
     """(qdd (nv,), lam (m,)) with multipliers."""
-    tree, found = problem.tree, problem.constraints
+    tree, found = problem.tree, problem.standing()
     m_c = problem.outputs("semi_explicit", formalism)
     rows = independent_rows(problem)
     soft = softness(found, rows)
@@ -399,7 +399,7 @@ def projection(mech: Mechanism, preset: str = "standard", partition: Chosen = "a
 
 def _projection(mech: Mechanism, preset: str, partition: Chosen) -> System:
     problem = closed_problem(mech, partition=partition)
-    found = problem.constraints
+    found = problem.standing()
     rows = independent_rows(problem)
     with quiet_collector():
         q, qd = projected(found, rows, driven_velocities(problem.tree), softness(found, rows), preset)
@@ -415,7 +415,7 @@ def projection_formula(mech: Mechanism, partition: Chosen = "auto") -> System:
 
 def _projection_formula(mech: Mechanism, partition: Chosen) -> System:
     problem = closed_problem(mech, partition=partition)
-    found = problem.constraints
+    found = problem.standing()
     rows = independent_rows(problem)
     with quiet_collector():
         q, qd = iterated(found, rows, driven_velocities(problem.tree), softness(found, rows))

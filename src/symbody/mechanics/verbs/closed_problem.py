@@ -44,8 +44,8 @@ class ClosedProblem(Problem):
     wanted: Chosen = "auto"
     kept: tuple[str, ...] = ()
 
-    def partition(self) -> Partition:
-        """The Partition that is wanted; a loop that opens and closes has no place here."""
+    def check_switches(self) -> None:
+        """Refuses a loop that opens and closes."""
         opening = sorted({row.loop for row in self.constraints.rows if row.switch is not None})
         if opening:
             raise ModelError(
@@ -53,6 +53,10 @@ class ClosedProblem(Problem):
                 f"is dependent all the time. Say which is meant: mech.with_loops({_held(opening)}), True for closed, "
                 "False for open. forward_dynamics, reactions, energy and simulate take the switch as an input."
             )
+
+    def partition(self) -> Partition:
+        """The Partition that is wanted; a loop that opens and closes has no place here."""
+        self.check_switches()
         derived, chosen = derived_of(self.mech), self.wanted
         if isinstance(chosen, Partition):
             check_partition(self.constraints, chosen)
@@ -76,7 +80,12 @@ class ClosedProblem(Problem):
         """Constraints solved by the partition."""
         chosen = self.partition()
         with quiet_collector():
-            return close(self.constraints, chosen)
+            return close(self.constraints.facing(chosen.turned), chosen)
+
+    def standing(self) -> Constraints:
+        """The constraints as they are closed on the branch of the Partition that is wanted."""
+        branch = derived_of(self.mech).branch() if not isinstance(self.wanted, Partition) else self.wanted
+        return self.constraints if branch is None else self.constraints.facing(branch.turned)
 
     def closed_system(
         self,

@@ -7,6 +7,7 @@ from typing import Any
 
 from symbody.basics.arguments import declared
 from symbody.basics.errors import ModelError, NameLookupError, nearest, word_argument
+from symbody.mechanics.formalisms.solve_accelerations import check_motors
 from symbody.mechanics.memoised.model_memory import derived_of, options_key
 from symbody.mechanics.verbs.problem import problem_of, rounds_for
 from symbody.mechanics.verbs.system_of_tree import has_loops
@@ -101,6 +102,8 @@ def _dynamics(
     key = (quantity, formalism, parameters, tuple(wrenches), bool(loops), options_key(told))
 
     def make() -> System:
+        if quantity == "forward":
+            check_motors(mech)
         return _made(mech, quantity, formalism, parameters, tuple(wrenches), loops, options)
 
     # what is on disk may have changed since it was last asked for

@@ -17,7 +17,7 @@ from symbody.mechanics.formalisms.regressor import known_efforts, parameters
 from symbody.mechanics.formalisms.regressor import regressor as regressor_matrix
 from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.mechanics.memoised.partitions import Chosen
-from symbody.mechanics.verbs.closed_regressor import CLOSED, ClosedSamples
+from symbody.mechanics.verbs.closed_regressor import ClosedSamples
 from symbody.mechanics.verbs.exact_rank import exact_rank
 from symbody.mechanics.verbs.problem import problem_of, rounds_for
 from symbody.mechanics.verbs.regressors import base_wrench_regressor, projected_regressor
@@ -142,6 +142,7 @@ def base_parameters(
     tolerance: float = TOLERANCE,
     loops: bool = True,
     partition: Chosen = "auto",
+    seed: int = 0,
 ) -> BaseParameters:
     """The combinations of parameters that the efforts depend on: .count, .groups, .columns, .matrix.
 
@@ -152,19 +153,18 @@ def base_parameters(
     candidates  indices of the parameters to consider; the others are taken as known. None: all of `parameter_names`
     tolerance   what counts as zero among numbers, such as direction cosines in a file
     loops       whether closed loops are closed: the efforts are those on the independent velocities then, on which
-                fewer parameters act. What loops add is found by numbers at closed states, and said in `notes`;
-                coefficients that are products of powers of lengths are recognised as such
-    partition   of closed loops
+                fewer parameters act. What loops add is found by numbers at states all along the branch of the
+                assembled position, and said in `notes`; coefficients that are products of powers of lengths are
+                recognised as such. Two sets of states must agree on the number, with a gap of six decades of
+                singular values (`gap`), else it is refused
+    partition   of closed loops: it is checked; the parameters do not depend on it
+    seed        of the random states
     """
     real_argument("tolerance", tolerance, "a small number above 0", above=0.0)
     chosen = None if candidates is None else _checked(candidates, len(column_list(mech)), mech)
-    tree = derived_of(mech).tree()
-    if not (loops and has_loops(mech)):
-        return _with_exact_rank(mech, find_base_parameters(tree, chosen, tolerance))
-    samples = ClosedSamples(mech, partition)
-    return find_base_parameters(
-        tree, chosen, max(tolerance, CLOSED), sampled=samples.rows, geometry=samples.geometry(tree, tolerance)
-    )
+    if loops and has_loops(mech):
+        return ClosedSamples(mech, partition, seed).base_parameters(chosen, tolerance)
+    return _with_exact_rank(mech, find_base_parameters(derived_of(mech).tree(), chosen, tolerance, seed))
 
 
 def _with_exact_rank(mech: Mechanism, base: BaseParameters) -> BaseParameters:

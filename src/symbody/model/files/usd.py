@@ -341,6 +341,12 @@ class _UsdReader:
                 prim,
                 f"the transform of the body has entries that are not below {LARGEST_NUMBER:g}; expected smaller ones.",
             )
+        if np.abs(matrix[3] - (0, 0, 0, 1)).max() > 1e-6:
+            raise self._fault(
+                prim,
+                f"the transform of the body has the last column {matrix[3].tolist()}; expected 0, 0, 0, 1. USD has the "
+                "translation in the last row.",
+            )
         scale = np.linalg.norm(matrix[:3, :3], axis=0)
         if scale.min() <= 0:
             raise self._fault(prim, "the body has the scale 0; expected another.")

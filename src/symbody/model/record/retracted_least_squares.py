@@ -35,7 +35,9 @@ class ResidualPoint:
 
     @cached_property
     def cost(self) -> float:
-        return float(self.residual @ self.residual)
+        """|r|^2; infinite where residuals are above 1e154."""
+        with np.errstate(over="ignore"):
+            return float(self.residual @ self.residual)
 
     @cached_property
     def largest(self) -> float:
@@ -113,8 +115,13 @@ def least_squares(problem: LeastSquaresProblem[X], x: X, rules: StoppingRules) -
     while steps < rules.steps and not _solved(point, rules.tolerance):
         steps += 1
         cost, ways, J = point.cost, problem.directions(x, point), point.jacobian()
+        if not (np.isfinite(cost) and np.isfinite(J).all()):
+            break  # so far away that nothing has a value: no step is known
         for _ in range(rules.trials):
-            step = damped_step(J, point.residual, damping * min(cost, rules.most), ways, rules.flat)
+            weight = damping * min(cost, rules.most)
+            if not np.isfinite(weight):
+                continue
+            step = damped_step(J, point.residual, weight, ways, rules.flat)
             trial = problem.moved(x, _shortened(step, problem.bounded, rules.longest))
             new = problem.at(trial)
             if new.sound and new.cost < cost:
@@ -140,6 +147,8 @@ def newton(problem: LeastSquaresProblem[X], x: X, rules: StoppingRules) -> Least
     while steps < rules.steps and not _solved(point, rules.tolerance):
         steps += 1
         ways, J = problem.directions(x, point), point.jacobian()
+        if not (np.isfinite(point.residual).all() and np.isfinite(J).all()):
+            break
         J = J if ways.basis is None else J @ ways.basis
         size = sizes(J, ways.groups)
         inverse = np.linalg.pinv(J / size, rcond=1e-15 if rules.flat is None else rules.flat)

@@ -13,11 +13,11 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.arguments import declared
-from symbody.basics.errors import DataError, ShapeError, array_argument
+from symbody.basics.errors import DataError, ModelError, ShapeError, array_argument
 from symbody.mechanics.formalisms.base_parameters import BaseParameters
-from symbody.mechanics.formalisms.numeric_relations import greedy_relations
+from symbody.mechanics.formalisms.numeric_relations import greedy_relations, singular_gap
 from symbody.mechanics.formalisms.regressor import columns as column_list
-from symbody.mechanics.verbs.closed_regressor import closed_positions
+from symbody.mechanics.verbs.closed_regressor import ClosedSamples
 from symbody.mechanics.verbs.identifiable_parameters import base_parameters, parameter_values, regressor
 from symbody.mechanics.verbs.system_of_tree import has_loops
 from symbody.model.record.coordinates import velocity_labels
@@ -280,25 +280,22 @@ def _without_dependent(
     partition: Any,
 ) -> tuple[np.ndarray, list[int], np.ndarray, list[str]]:
     """Extra columns that depend on others, such as the offset of a vertical slide on its weight, are grouped by
-    numbers."""
+    numbers, which hold at states that decided nothing."""
     test = system.replace(outputs={**system.outputs, "Y": y}, origins={})
-    rng = np.random.default_rng(3)
     states = 2 * len(columns) // max(y.shape[0], 1) + 10
     if "B" in system.outputs:
-        q = closed_positions(mech, partition, states, rng)
-        kernel = test.compile()
+        closed, kernel = ClosedSamples(mech, partition), test.compile()
+        sets = [_rows(test, kernel, closed.states(states, seed)) for seed in (0, 1)]
     else:
         kernel = test.compile("python")
-        q = np.zeros((states, mech.nq))
-        for s in mech.slots:
-            q[:, s.q] = rng.uniform(-np.pi, np.pi, (states, s.nq)) if s.plain else _unit_coordinates(states, s.nq, rng)
-    given = {"q": q, **{n: rng.uniform(-1, 1, (len(q), mech.nv)) for n in ("qd", "qdd")}}
-    for n, a in test.inputs.items():
-        given.setdefault(n, np.zeros((len(q), *a.shape)))
-    result = kernel(**{n: given[n] for n in test.inputs})
-    rows = np.asarray(result.Y if len(test.outputs) > 1 else result).reshape(-1, y.shape[1])
-    rows = rows[np.isfinite(rows).all(axis=1)]
-    found, _ = greedy_relations(rows, TOLERANCE)
+        sets = [_rows(test, kernel, _states(mech, states, np.random.default_rng(seed))) for seed in (3, 4)]
+    ranks = [singular_gap(rows, TOLERANCE).rank for rows in sets]
+    if ranks[0] != ranks[1]:
+        raise ModelError(
+            f"{mech.name}: how many parameters motion can tell is in doubt: {ranks[0]} at one set of random states, "
+            f"{ranks[1]} at another. Columns of `laws` and `extra` are nearly dependent: leave out some of them."
+        )
+    found, _ = greedy_relations(sets[0], TOLERANCE)
     if not found:
         return y, columns, matrix, []
     notes = []
@@ -310,6 +307,29 @@ def _without_dependent(
     gone = {d for d, _ in found}
     kept = [k for k in range(len(columns)) if k not in gone]
     return y[:, kept], [columns[k] for k in kept], matrix[kept], notes
+
+
+def _states(mech: Mechanism, states: int, rng: np.random.Generator) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Random q (k, nq), qd, qdd (k, nv) of a tree."""
+    q = np.zeros((states, mech.nq))
+    for s in mech.slots:
+        q[:, s.q] = rng.uniform(-np.pi, np.pi, (states, s.nq)) if s.plain else _unit_coordinates(states, s.nq, rng)
+    return q, rng.uniform(-1, 1, (states, mech.nv)), rng.uniform(-1, 1, (states, mech.nv))
+
+
+def _rows(test: System, kernel: Any, state: tuple[np.ndarray, np.ndarray, np.ndarray]) -> np.ndarray:
+    """(rows, b) Y at states; of closed loops of velocities of unit size: near a dead point those of B are large."""
+    given = dict(zip(("q", "qd", "qdd"), state, strict=True))
+    for n, a in test.inputs.items():
+        given.setdefault(n, np.zeros((len(state[0]), *a.shape)))
+    result = kernel(**{n: given[n] for n in test.inputs})
+    rows = np.asarray(result.Y if len(test.outputs) > 1 else result)
+    if "B" in test.outputs:
+        good = np.isfinite(rows).all(axis=(1, 2))
+        right = np.linalg.qr(np.asarray(result.B)[good])[1]
+        rows = np.linalg.solve(np.swapaxes(right, 1, 2), rows[good])
+    rows = rows.reshape(-1, rows.shape[-1])
+    return rows[np.isfinite(rows).all(axis=1)]
 
 
 def _unit_coordinates(states: int, size: int, rng: np.random.Generator) -> np.ndarray:

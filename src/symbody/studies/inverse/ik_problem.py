@@ -23,6 +23,8 @@ from symbody.symbolic.expr.walk import free_symbols
 from symbody.symbolic.system.names import identifier
 from symbody.symbolic.system.system import System, node_array
 
+LAST_ROW = 1e-6  # by which the last row of a pose may differ from (0, 0, 0, 1)
+
 
 class TargetPose(NamedTuple):
     """A wanted position (3,), m, and rotation (3, 3), frame to world; None where it does not matter."""
@@ -59,6 +61,7 @@ def _pose(value: Any, name: str) -> TargetPose:
     if array.shape == (3, 3):
         return TargetPose(None, _rotation(array, name))
     if array.shape == (4, 4):
+        _check_last_row(array, name)
         return TargetPose(_numbers(array[:3, 3], (3,), name), _rotation(array[:3, :3], name))
     if array.shape == (7,):
         size = float(np.linalg.norm(array[3:]))
@@ -81,6 +84,18 @@ def _rotation(value: Any, name: str) -> np.ndarray:
     if np.abs(array @ array.T - np.eye(3)).max() > 1e-6 or np.linalg.det(array) < 0:
         raise DefinitionError(f"target {name!r} has a matrix that is no rotation: R R^T is not 1, or det R is -1.")
     return array
+
+
+def _check_last_row(pose: np.ndarray, name: str) -> None:
+    """Of a pose (4, 4) that takes columns (x, y, z, 1): one that takes rows is its transpose."""
+    last = np.array([0.0, 0.0, 0.0, 1.0])
+    if np.abs(pose[3] - last).max() <= LAST_ROW:  # nan is refused too
+        return
+    hint = " It seems to be transposed: give pose.T." if np.abs(pose[:, 3] - last).max() <= LAST_ROW else ""
+    raise DefinitionError(
+        f"target {name!r} is a pose (4, 4) whose last row is {pose[3].tolist()}; expected [0, 0, 0, 1], below the "
+        f"rotation and the position, which stands in the last column.{hint}"
+    )
 
 
 class Reaching:
@@ -207,7 +222,7 @@ class Reaching:
         out = {}
         for name, pose in poses.items():
             key = identifier(name)
-            gap = math.nan if pose.p is None else float(np.linalg.norm(found[f"p_{key}"] - pose.p))
+            gap = math.nan if pose.p is None else math.hypot(*(found[f"p_{key}"] - pose.p))
             turn = math.nan if pose.R is None else float(np.linalg.norm(rotation_vector(found[f"R_{key}"] @ pose.R.T)))
             out[name] = (gap, turn)
         loops = 0.0 if self._loop_system is None else float(np.abs(self._loops(q)[0]).max(initial=0.0))

@@ -11,6 +11,7 @@ from symbody.basics.arguments import declared
 from symbody.basics.errors import ModelError, SolveError, SymbodyError, argument, record_argument, word_argument
 from symbody.mechanics.assembly.assembly import assemble_keeping
 from symbody.mechanics.assembly.constraints import Constraints
+from symbody.mechanics.formalisms.solve_accelerations import check_motors
 from symbody.mechanics.loops.partition.singular import say_singular, say_unsolved
 from symbody.mechanics.memoised.kernels import quick_kernel
 from symbody.mechanics.memoised.model_memory import derived_of
@@ -368,6 +369,7 @@ class Linearizer:
         if not m:
             if len(free):
                 if np.linalg.cond(mass) > 1e15:
+                    check_motors(self.mech)
                     raise ModelError(
                         f"the mass matrix of {self.mech.name} is singular at this operating point: some motion moves "
                         "no mass. Give its bodies mass or inertia, or give qdd0."

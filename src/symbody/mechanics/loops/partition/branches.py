@@ -17,7 +17,7 @@ import numpy as np
 from symbody.basics.errors import SymbodyError
 from symbody.mechanics.assembly.assembly import assemble_constraints, beyond_limits
 from symbody.mechanics.assembly.conditioning import NONZERO
-from symbody.mechanics.assembly.constraints import Constraints
+from symbody.mechanics.assembly.constraints import Constraints, Turned
 from symbody.mechanics.assembly.numeric import Numeric
 from symbody.mechanics.assembly.redundancy import independent_set, scaled
 from symbody.model.record.coordinates import coordinate_units, retract, sliding, with_mode
@@ -44,6 +44,7 @@ class Branch:
     redundant   rows that follow from the others there: numbers of `Constraints.rows`
     singular    whether the position that was given, or assembled, is a singular one: the branch begins beside it
     notes       sentences: what was left out and why, a singular start, other branches on which the rank is another
+    turned      rows that are closed turned over by half a turn
     space       where its walks went: `with_others` goes on from there
     """
 
@@ -52,7 +53,8 @@ class Branch:
     redundant: tuple[int, ...] = ()
     singular: bool = False
     notes: tuple[str, ...] = ()
-    space: _ConstraintSpace | None = field(default=None, repr=False)
+    turned: Turned = ()
+    space: Space | None = field(default=None, repr=False)
 
 
 def branch_of(
@@ -72,10 +74,12 @@ def branch_of(
     shut = [i for i, row in enumerate(found.rows) if row.switch is None or row.loop in closed]
     loops = {found.rows[i].loop for i in shut}
     home = assemble_constraints(found, q, parameters, seed=seed, time=time, loops=loops)
-    space = _ConstraintSpace(found.select(shut), parameters, time, home, seed)
+    chosen = found.select(shut)
+    turned = Numeric(chosen, parameters, time).turned(home)
+    space = Space(chosen.facing(turned), parameters, time, home, seed)
     space.shut = shut
     made = _branch(space, home)
-    made = replace(made, redundant=tuple(shut[i] for i in made.redundant), space=space)
+    made = replace(made, redundant=tuple(shut[i] for i in made.redundant), turned=turned, space=space)
     return with_others(made) if others else made
 
 
@@ -92,7 +96,7 @@ def with_others(branch: Branch) -> Branch:
 # -- positions in batches, without units
 
 
-class _ConstraintSpace:
+class Space:
     """Constraints over positions (k, nq), with lengths measured by that of the mechanism and rows by their size."""
 
     shut: list[int]  # numbers of its rows among all
@@ -140,9 +144,7 @@ class _ConstraintSpace:
         return sides & np.array([beyond_limits(self.mechanism, x) <= self.beyond for x in q], dtype=bool)
 
 
-def _closed(
-    space: _ConstraintSpace, q: np.ndarray, columns: Sequence[int] | None = None, rows: Any = None
-) -> np.ndarray:
+def close_all(space: Space, q: np.ndarray, columns: Sequence[int] | None = None, rows: Any = None) -> np.ndarray:
     """Positions (k, nq) closed by Levenberg-Marquardt, all at once; nan where one does not close.
 
     columns: velocities that may move (None: all); rows: constraints to be closed (None: all).
@@ -185,7 +187,7 @@ def _closed(
     return q
 
 
-def _ranks(space: _ConstraintSpace, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+def _ranks(space: Space, q: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """(k,) numbers of singular values of J that are not zero, and all of them (k, n) by the largest."""
     s = np.linalg.svd(space.J(q), compute_uv=False)
     s = s / np.maximum(s[:, :1], 1e-300)
@@ -195,10 +197,10 @@ def _ranks(space: _ConstraintSpace, q: np.ndarray) -> tuple[np.ndarray, np.ndarr
 # -- one branch
 
 
-def _branch(space: _ConstraintSpace, home: np.ndarray) -> Branch:
+def _branch(space: Space, home: np.ndarray) -> Branch:
     if not len(space.constraints.rows):
         return Branch(home[None], 0)
-    better = _closed(space, home[None])
+    better = close_all(space, home[None])
     start = better[0] if np.isfinite(better).all() else home
     rank = int((_ranks(space, start[None])[1][0] > NONZERO).sum())
     first = _walked(space, start, rank, 1, FIRST)
@@ -223,7 +225,7 @@ def _branch(space: _ConstraintSpace, home: np.ndarray) -> Branch:
     return Branch(positions, len(kept), redundant, singular, (*notes, *words))
 
 
-def _point(space: _ConstraintSpace, q: np.ndarray, rank: int) -> Branch:
+def _point(space: Space, q: np.ndarray, rank: int) -> Branch:
     """A branch of one point: nothing moves, though J may leave velocities free."""
     names, bound = [row.name for row in space.constraints.rows], int(space.J(q[None])[0].any(axis=0).sum())
     if rank == bound:
@@ -239,7 +241,7 @@ def _point(space: _ConstraintSpace, q: np.ndarray, rank: int) -> Branch:
     return Branch(q[None], len(names), (), True, (note,))
 
 
-def _walked(space: _ConstraintSpace, start: np.ndarray, rank: int, steps: int, stride: float) -> np.ndarray:
+def _walked(space: Space, start: np.ndarray, rank: int, steps: int, stride: float) -> np.ndarray:
     """(k, nq) positions on walks from `start` along random motions, straight on; none crosses a drop of rank."""
     q = np.tile(start, (WALKS, 1))
     n = q.shape[1]
@@ -260,20 +262,20 @@ def _walked(space: _ConstraintSpace, start: np.ndarray, rank: int, steps: int, s
             at = np.flatnonzero(~done)
             if not len(at):
                 break
-            trial = _closed(space, space.move(q[at], length * heading[at]))
+            trial = close_all(space, space.move(q[at], length * heading[at]))
             fine = np.isfinite(trial).all(axis=1)
             fine[fine] &= space.allowed(trial[fine])
-            fine[fine] &= _same_side(space, trial[fine], u[at[fine]], s[at[fine]], vh[at[fine]])
-            fine &= np.abs(np.nan_to_num(_differences(space, trial, q[at]))).max(axis=1, initial=0.0) < 3 * length
+            fine[fine] &= same_side(space, trial[fine], u[at[fine]], s[at[fine]], vh[at[fine]])
+            fine &= np.abs(np.nan_to_num(differences(space, trial, q[at]))).max(axis=1, initial=0.0) < 3 * length
             after[at[fine]], done[at[fine]] = trial[fine], True
             length /= 2
-        still = np.abs(_differences(space, after, q)).max(axis=1, initial=0.0) < 1e-2 * stride
+        still = np.abs(differences(space, after, q)).max(axis=1, initial=0.0) < 1e-2 * stride
         q, heading = after[done & ~still], heading[done & ~still]
         out.append(q)
     return np.concatenate(out)
 
 
-def _same_side(space: _ConstraintSpace, q: np.ndarray, u: np.ndarray, s: np.ndarray, vh: np.ndarray) -> np.ndarray:
+def same_side(space: Space, q: np.ndarray, u: np.ndarray, s: np.ndarray, vh: np.ndarray) -> np.ndarray:
     """(k,) bool: no drop of rank lies between q and the positions with the singular vectors u, vh and values s.
 
     U^T J V of the old vectors keeps the sign of its determinant, and its smallest singular value does not vanish.
@@ -285,14 +287,14 @@ def _same_side(space: _ConstraintSpace, q: np.ndarray, u: np.ndarray, s: np.ndar
     return (sign > 0) & (np.linalg.svd(turned, compute_uv=False)[:, -1] > NEAR_DROP * np.minimum(s[:, -1], 0.1))
 
 
-def _differences(space: _ConstraintSpace, a: np.ndarray, b: np.ndarray) -> np.ndarray:
+def differences(space: Space, a: np.ndarray, b: np.ndarray) -> np.ndarray:
     """(k, nq) differences of coordinates, slides in units of the mechanism's length."""
     out = a - b
     out[:, [unit == "m" for unit in coordinate_units(space.mechanism)]] /= space.length
     return out
 
 
-def _kept(space: _ConstraintSpace, q: np.ndarray, rank: int) -> tuple[list[int], list[str]]:
+def _kept(space: Space, q: np.ndarray, rank: int) -> tuple[list[int], list[str]]:
     """(rows that are needed, what there is to say) on a branch with the positions q (k, nq)."""
     m = len(space.constraints.rows)
     J = scaled(space.J(q), np.zeros(len(space.unit), dtype=bool))
@@ -320,14 +322,14 @@ def _kept(space: _ConstraintSpace, q: np.ndarray, rank: int) -> tuple[list[int],
     return kept, words
 
 
-def _opened(space: _ConstraintSpace, start: np.ndarray, kept: list[int], rank: int) -> list[int]:
+def _opened(space: Space, start: np.ndarray, kept: list[int], rank: int) -> list[int]:
     """Rows that open on walks which close `kept` alone."""
     J = space.J(start[None])[0]
     vh = np.linalg.svd(J, full_matrices=False)[2][:rank]
     heading = space.rng.normal(size=(WALKS, J.shape[1]))
     heading -= heading @ vh.T @ vh
     heading /= np.maximum(np.abs(heading).max(axis=1, keepdims=True), 1e-300)
-    q = _closed(space, space.move(np.tile(start, (WALKS, 1)), STRIDE / 2 * heading), rows=kept)
+    q = close_all(space, space.move(np.tile(start, (WALKS, 1)), STRIDE / 2 * heading), rows=kept)
     q = q[np.isfinite(q).all(axis=1)]
     if not len(q):
         return []
@@ -349,7 +351,7 @@ def redundancy_text(found: Constraints, rows: Sequence[int]) -> str:
 # -- other branches
 
 
-def _say_others(space: _ConstraintSpace, branch: Branch) -> list[str]:
+def _say_others(space: Space, branch: Branch) -> list[str]:
     """Whether closed positions elsewhere need other constraints."""
     kept = [i for i in range(len(space.constraints.rows)) if i not in branch.redundant]
     try:
@@ -376,14 +378,14 @@ def _say_others(space: _ConstraintSpace, branch: Branch) -> list[str]:
     ]
 
 
-def _elsewhere(space: _ConstraintSpace) -> np.ndarray:
+def _elsewhere(space: Space) -> np.ndarray:
     """(k, nq) closed regular positions from random starts; driven joints stay. A singular one is left by a step."""
     nv, driven = space.mechanism.nv, with_mode(space.mechanism, "driven")
     free = [k for k in range(nv) if k not in driven]
     step = space.rng.uniform(-np.pi, np.pi, size=(STARTS, nv))
     step[:, driven] = 0
     step[:, sliding(space.mechanism)] *= 0.5
-    q = _closed(space, space.move(np.tile(space.home, (STARTS, 1)), step), free)
+    q = close_all(space, space.move(np.tile(space.home, (STARTS, 1)), step), free)
     q = q[np.isfinite(q).all(axis=1)]
     q = q[space.allowed(q)] if len(q) else q
     if not len(q):
@@ -394,7 +396,7 @@ def _elsewhere(space: _ConstraintSpace) -> np.ndarray:
     return np.where((count[1] > count[0])[:, None], beside, q)
 
 
-def _beside(space: _ConstraintSpace, q: np.ndarray, free: Sequence[int]) -> np.ndarray:
+def _beside(space: Space, q: np.ndarray, free: Sequence[int]) -> np.ndarray:
     """Closed positions a small step from q (k, nq), or q itself."""
     _, s, vh = np.linalg.svd(space.J(q), full_matrices=False)
     heading = np.zeros((len(q), len(space.unit)))
@@ -403,7 +405,7 @@ def _beside(space: _ConstraintSpace, q: np.ndarray, free: Sequence[int]) -> np.n
     heading -= np.einsum("krn,kr->kn", bound, np.einsum("krn,kn->kr", bound, heading))
     largest = np.abs(heading).max(axis=1, keepdims=True)
     heading = np.where(largest > 1e-9, heading / np.maximum(largest, 1e-300), 0.0)
-    moved = _closed(space, space.move(q, FIRST * heading))
+    moved = close_all(space, space.move(q, FIRST * heading))
     fine = np.isfinite(moved).all(axis=1)
     return np.where(fine[:, None], moved, q)
 

@@ -56,7 +56,8 @@ def watched(found: Constraints, partition: Partition | None, kept: Sequence[int]
             apart = (sum(x * tree.qd[k] for k, x in row.J.items()) + row.ht) / speed
         gap.append(apart if row.switch is None else apart * on[row.switch])
     inputs: dict[str, Any] = {n: node_array(list(a), tree.graph) for n, a in (("q", tree.q), ("qd", tree.qd))}
-    time = [s for s in free_symbols([*nodes, *(g for g in gap if isinstance(g, Node))]) if s.data.role == "time"]
+    symbols = free_symbols(x for x in (*nodes, *gap) if isinstance(x, Node))
+    time = [s for s in symbols if s.data.role == "time"]
     if time:
         inputs["t"] = np.array(time[0], dtype=object)
     inputs.update({name: np.array(s, dtype=object) for name, s in on.items()})

@@ -16,7 +16,7 @@ import numpy as np
 
 from symbody.basics.errors import ModelError, NameLookupError, nearest, word_argument
 from symbody.mechanics.assembly.assembly import closed_samples
-from symbody.mechanics.assembly.constraints import Constraints
+from symbody.mechanics.assembly.constraints import Constraints, Turned
 from symbody.mechanics.assembly.numeric import Numeric
 from symbody.mechanics.assembly.redundancy import independent_set, regular_samples, scaled
 from symbody.mechanics.loops.closing.elimination import Elimination, elimination
@@ -58,6 +58,7 @@ class Partition:
     least         the same at the best sample
     explanation   sentences: why this choice
     names         of all constraints, and of all velocities
+    turned        rows that are closed turned over by half a turn on its branch: what `Constraints.facing` takes
     """
 
     independent: tuple[int, ...]
@@ -75,6 +76,7 @@ class Partition:
     names: tuple[tuple[str, ...], tuple[str, ...]] = ((), ())
     spare: dict[int, Spare] = field(default_factory=dict)
     position_spare: dict[int, Spare] = field(default_factory=dict)
+    turned: Turned = ()
 
     @cached_property
     def rows(self) -> tuple[int, ...]:
@@ -128,8 +130,9 @@ def choose_partition(
     """
     _check_method(found, method, closed)
     asked = _Request(samples, parameters, q, seed, condition, closed, rank, time, branch, rows)
-    problem, numbers, redundant, words, explorer = _prepared(found, asked)
-    return _made(found, problem, numbers, redundant, _dependent(found, problem, method, words), words, explorer)
+    problem, numbers, redundant, words, explorer, turned = _prepared(found, asked)
+    dependent = _dependent(found, problem, method, words)
+    return _made(found, problem, numbers, redundant, dependent, words, explorer, turned)
 
 
 def partition_candidates(
@@ -148,14 +151,14 @@ def partition_candidates(
     Up to `count` in all of the least predicted costs, and the choice by structure if it keeps to the condition.
     """
     asked = _Request(samples, parameters, q, seed, condition, (), None, time, branch)
-    problem, numbers, redundant, words, explorer = _prepared(found, asked)
+    problem, numbers, redundant, words, explorer, turned = _prepared(found, asked)
     ranked, text = ranked_choices(problem, count)
     barred = [i for i in range(problem.pattern.shape[1]) if i not in problem.candidates]
     structural = sparse_choice(problem.pattern, barred)
     if -1 not in structural and condition_of(problem.numbers, structural) <= condition:
         ranked.append(structural)
     distinct = dict.fromkeys(tuple(sorted(c)) for c in ranked)
-    return tuple(_made(found, problem, numbers, redundant, [*c], [*words, text], explorer) for c in distinct)
+    return tuple(_made(found, problem, numbers, redundant, [*c], [*words, text], explorer, turned) for c in distinct)
 
 
 @dataclass(frozen=True, eq=False)
@@ -176,11 +179,12 @@ class _Request:
 
 def _prepared(
     found: Constraints, asked: _Request
-) -> tuple[PartitionProblem, np.ndarray, list[int], list[str], Explorer | None]:
-    """(Problem, numbers of J (k, m, nv) at regular samples, redundant rows, what there is to say, where to look on)."""
+) -> tuple[PartitionProblem, np.ndarray, list[int], list[str], Explorer | None, Turned]:
+    """(Problem, numbers of J (k, m, nv) at regular samples, redundant rows, what there is to say, where to look on,
+    rows that are turned over)."""
     shut = [i for i, r in enumerate(found.rows) if r.switch is None or r.loop in asked.closed]
     words: list[str] = []
-    numbers, branch, explorer = _sampled(found, asked, shut, words)
+    numbers, branch, explorer, turned = _sampled(found, asked, shut, words)
     even = scaled(numbers, sliding(found.tree.mechanism))
     if not len(numbers) or not shut:
         redundant: list[int] = []
@@ -203,7 +207,7 @@ def _prepared(
         even = scaled(numbers, sliding(found.tree.mechanism))
         regular = regular_samples(even[:, rows])
         even, numbers = even[regular], numbers[regular]
-    return _problem(found, rows, even[:, rows], asked.condition), numbers, redundant, words, explorer
+    return _problem(found, rows, even[:, rows], asked.condition), numbers, redundant, words, explorer, turned
 
 
 def _made(
@@ -214,6 +218,7 @@ def _made(
     dependent: list[int],
     words: list[str],
     explorer: Explorer | None,
+    turned: Turned,
 ) -> Partition:
     blocks = _blocks(found, problem, dependent)
     order = _pivots(found, blocks, numbers, explorer)
@@ -239,6 +244,7 @@ def _made(
         names=(found.names, velocity_labels(found.tree.mechanism)),
         spare={k: e.spare for k, e in order.items() if any(e.spare)},
         position_spare={k: e.spare for k, e in located.items() if any(e.spare)},
+        turned=turned,
     )
 
 
@@ -271,8 +277,9 @@ def _check_method(found: Constraints, method: Any, closed: Collection[str]) -> N
 
 def _sampled(
     found: Constraints, asked: _Request, shut: Sequence[int], words: list[str]
-) -> tuple[np.ndarray, Branch | None, Explorer | None]:
-    """((k, m, nv) numbers of J at closed configurations, their Branch, what finds others); k = 0 if there are none.
+) -> tuple[np.ndarray, Branch | None, Explorer | None, Turned]:
+    """((k, m, nv) numbers of J at closed configurations, their Branch, what finds others, rows that are turned over);
+    k = 0 if there are none.
 
     There is no Branch if the rank is known.
     """
@@ -280,22 +287,28 @@ def _sampled(
     samples = asked.samples
     if samples is not None and len(samples) == 0:
         words.append("Structure alone decided: no samples were asked for.")
-        return none, None, None
+        return none, None, None, ()
     try:
         numeric = Numeric(found, asked.parameters, asked.time)
     except ModelError as error:
         words.append(f"Structure alone decided: {error}")
-        return none, None, None
+        return none, None, None, ()
     branch, start = asked.branch, asked.q if samples is None else np.atleast_2d(np.asarray(samples, dtype=float))[0]
     if branch is None and (asked.rank is None or samples is None):
         branch = branch_of(found, start, asked.parameters, asked.closed, asked.seed, asked.time, others=samples is None)
+    if branch is None:  # samples are known
+        turned = Numeric(found.select(shut), asked.parameters, asked.time).turned(start)
+    else:
+        turned = branch.turned
+    found = found.facing(turned)
     if samples is None and branch is not None:
         if asked.q is None and not branch.singular:
             samples = closed_samples(found, SAMPLES, None, asked.parameters, asked.seed, asked.time)
         else:  # positions about one that was given may lie on other branches
             samples = branch.positions[:: max(1, len(branch.positions) // SAMPLES)][:SAMPLES]
     positions = np.atleast_2d(np.asarray(samples, dtype=float))
-    return numeric.J(positions), branch, Explorer(found, positions, shut, asked.parameters, asked.time)
+    explorer = Explorer(found, positions, shut, asked.parameters, asked.time)
+    return numeric.J(positions), branch, explorer, turned
 
 
 def _problem(found: Constraints, rows: list[int], numbers: np.ndarray, condition: float) -> PartitionProblem:

@@ -145,8 +145,9 @@ class _CutRowWriter:
             text = f"torque on {self.bodies[1]!r} by {self.cut.name!r}, component {XYZ[k]} in {self.axes}, N m"
             slopes = _component(turn.columns, k)
             # half a turn about axis k, at which h vanishes too, turns the other axes over
-            side = entry((k + 1) % 3, (k + 1) % 3)
-            yield self.row("r" + XYZ[k], h, slopes, turn.bias[k], "rad", text, side, torque=t3.along(k, 1))
+            side, sense = entry((k + 1) % 3, (k + 1) % 3), entry(1, 1) if k == 0 else entry(0, 0)
+            row = self.row("r" + XYZ[k], h, slopes, turn.bias[k], "rad", text, side, torque=t3.along(k, 1))
+            yield replace(row, sense=sense)
 
     def matrix(self, f: Frame) -> t3.Mat:
         """Frame axes to ancestor axes."""

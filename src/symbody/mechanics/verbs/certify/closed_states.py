@@ -17,6 +17,7 @@ from symbody.mechanics.verbs.certify.certificate import worst
 from symbody.mechanics.verbs.certify.states import States, given_positions
 from symbody.model.record.mechanism import Mechanism
 from symbody.reference import closed_search as assembly
+from symbody.reference.bodies import NumericModel
 from symbody.reference.body_dynamics import BodyMotion
 from symbody.reference.closures import Closures
 
@@ -46,7 +47,7 @@ class ClosedStates(States):
     ) -> None:
         super().__init__(mechanism, count, seed, values)
         self.t = 0.0
-        self.closures = Closures(self.model)
+        self.closures = Closures(self.model, _facing(self.model, at))
         rng = np.random.default_rng(seed)
         self.given = self._closed_by_user(at)
         self.wanted = partition
@@ -174,6 +175,15 @@ class ClosedStates(States):
         held = free[driven]
         left = np.linalg.svd(held)
         return np.asarray(free @ left[2][int(np.sum(left[1] > 1e-9)) :].T)
+
+
+def _facing(model: NumericModel, at: Any) -> np.ndarray | None:
+    """(nq,) position that says how loops are closed that may be turned over; None: as their frames are."""
+    given = given_positions(model, at)
+    if len(given):
+        return np.asarray(given[0])
+    branch = derived_of(model.mechanism).branch()
+    return branch.positions[0] if branch is not None and branch.turned else None
 
 
 def _chosen(mechanism: Mechanism, partition: Any) -> Partition:
