@@ -89,7 +89,7 @@ if TYPE_CHECKING:
     from symbody.studies.inverse.sensitivity import sensitivity
     from symbody.studies.linear.linearize import linearize
     from symbody.studies.modal.modes import modes
-    from symbody.studies.optimisation.minimize import minimize
+    from symbody.studies.optimisation.minimum_search import minimize
     from symbody.studies.steady.equilibrium import equilibrium
     from symbody.studies.steady.trim import trim
     from symbody.symbolic.expr.define import define
@@ -146,7 +146,7 @@ _LAZY = {
     "recut": "symbody.mechanics.loops.cutting.cutting",
     "modes": "symbody.studies.modal.modes",
     "write_report": "symbody.show.report.model_report",
-    "minimize": "symbody.studies.optimisation.minimize",
+    "minimize": "symbody.studies.optimisation.minimum_search",
     "define": "symbody.symbolic.expr.define",
     "parse": "symbody.symbolic.expr.parse",
     "mask": "symbody.symbolic.rewrite.mask",

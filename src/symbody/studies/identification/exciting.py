@@ -32,7 +32,7 @@ from symbody.mechanics.verbs.kinematics import kinematics
 from symbody.studies.identification.linear_inverse import InverseModel
 from symbody.studies.identification.series import Series
 from symbody.studies.identification.trajectories import Basis, basis
-from symbody.studies.optimisation.minimize import minimize
+from symbody.studies.optimisation.minimum_search import minimize
 from symbody.studies.optimisation.search_problem import Constraint, Result, SearchOutcome
 from symbody.symbolic.expr.derivative import gradient
 from symbody.symbolic.system.system import System

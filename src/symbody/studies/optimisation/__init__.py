@@ -6,6 +6,6 @@ __all__, __getattr__, __dir__ = door(
     __name__,
     {
         "search_problem": "Bounds Constraint Objective SearchOutcome Result",
-        "minimize": "METHODS SearchMethod add_method minimize remove_method",
+        "minimum_search": "METHODS SearchMethod add_method minimize remove_method",
     },
 )
