@@ -21,9 +21,10 @@ from symbody.expr.walk import substitute
 from symbody.flow.evaluate import kernels
 from symbody.flow.flow import Flow
 from symbody.integrate.implicit_step import DIAGONAL, step_system
-from symbody.march.adjoint import AdjointMarch
+from symbody.march.adjoint import WEIGHT, AdjointMarch
 from symbody.march.march import March
 from symbody.march.methods import METHODS, RungeKutta, Splitting
+from symbody.march.ports import STEP_LENGTH
 from symbody.march.variational import VariationalMarch
 from symbody.memory import memory_of
 from symbody.system.system import System
@@ -161,9 +162,7 @@ def _kick_and_drift(flow: Flow) -> System:
     if not flow.second:
         raise DefinitionError(f"{flow.name} has no positions and velocities; take another method.")
     rates = flow.rates
-    if "h" in rates.inputs or "h" in rates.parameters:
-        raise DefinitionError(f"{rates.name} has a state, input or parameter 'h', the name of the step: rename it.")
-    h = rates.graph.symbol("h", "input")
+    h = rates.graph.symbol(STEP_LENGTH, "input")
     positions = [q for q, _ in flow.second]
     new: dict[str, list[Node]] = {}
     for n in flow.states:
@@ -176,7 +175,7 @@ def _kick_and_drift(flow: Flow) -> System:
         new[n] = [x + h * f for x, f in zip(rates.inputs[n].flat, drift)]
     outputs = {n: _shaped(new[n], rates.inputs[n].shape) for n in flow.states}
     return System(
-        f"{rates.name}_step", inputs={**rates.inputs, "h": np.array(h, dtype=object)}, outputs=outputs,
+        f"{rates.name}_step", inputs={**rates.inputs, STEP_LENGTH: np.array(h, dtype=object)}, outputs=outputs,
         parameters=rates.parameters, defaults=rates.defaults,
     )  # fmt: skip
 
@@ -234,8 +233,8 @@ def rows_of(
     more: further inputs of the map
     """
     kernel = kernel_of(pull.system)
-    named = {**flow.layout.named(t, x, u), "h": h, **(more or {})}
-    given = [np.eye(size) if p.name == "w_" else named[p.name] for p in kernel.inputs]
+    named = {**flow.layout.named(t, x, u), STEP_LENGTH: h, **(more or {})}
+    given = [np.eye(size) if p.name == WEIGHT else named[p.name] for p in kernel.inputs]
     made, status = kernel.call_with_status(*given, parameters=numbers_for(kernel, parameters))
     parts = made._asdict() if len(kernel.outputs) > 1 else {kernel.outputs[0].name: made}
     if (np.asarray(status) < 0).any():
@@ -257,7 +256,7 @@ def called(
 ) -> dict[str, np.ndarray]:
     """Outputs (k, size) of a pullback at many points."""
     kernel = kernel_of(pull.system)
-    named = {**flow.layout.named(t, x, u), "w_": w}
+    named = {**flow.layout.named(t, x, u), WEIGHT: w}
     made, _ = kernel.call_with_status(
         *(named[p.name] for p in kernel.inputs), parameters=numbers_for(kernel, parameters)
     )

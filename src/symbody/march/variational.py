@@ -16,7 +16,7 @@ from symbody.march.ir.compile import function
 from symbody.march.ir.variational import UNROLLED, variational_module
 from symbody.march.members import Members
 from symbody.march.methods import RungeKutta
-from symbody.march.ports import Ports, parameters_of
+from symbody.march.ports import STEP_LENGTH, Ports, parameters_of
 from symbody.march.run import Signals
 from symbody.march.workspace import ROUND, Place, Workspace
 
@@ -138,7 +138,7 @@ class VariationalMarch:
         """Rows of a pullback at the one state of a buffer: only the weights differ from lane to lane."""
         p = self.ports
         inputs: dict[str, tuple[str, int]] = {n: (source, at) for n, at in p.offsets.items()}
-        inputs |= {WEIGHT: (weights, 0), "h": ("H", 0)}
+        inputs |= {WEIGHT: (weights, 0), STEP_LENGTH: ("H", 0)}
         elsewhere = {n: n.upper() for n in kernel_sizes(p.kernels[kind]) if n != "gx"}
         strides = {WEIGHT: p.nx, "gx": p.nx, "gm": columns, "gu": p.nu, "gt": 1, "gh": 1}
         return Place(kind, source, "PB", 0, {"gx": 0}, inputs, strides, elsewhere)
