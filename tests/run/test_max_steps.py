@@ -81,7 +81,9 @@ def test_chosen_steps_are_counted_and_go_on_from_the_same_place(method, tmp_path
     most = int(whole.statistics["steps"] // 3)
     run = sb.simulate(mech, 1.0, method=method, q0=START, sampling=11, max_steps=most, checkpoint=path)
     assert run.outcome is Outcome.TOO_MANY_STEPS
-    assert run.statistics["steps"] + run.statistics.get("rejected", 0) <= 1.05 * most  # SUNDIALS counts to one in a hundred
+    assert (
+        run.statistics["steps"] + run.statistics.get("rejected", 0) <= 1.05 * most
+    )  # SUNDIALS counts to one in a hundred
     reached = 0.0
     while run.outcome is Outcome.TOO_MANY_STEPS:
         assert run.t[-1] > reached

@@ -92,8 +92,9 @@ def simulate(
                 members go chunk by chunk: what is returned has outcomes but no values, and memory does not grow
     device      "cuda" or "cuda:1": the batch is marched on that GPU ([gpu.md]); precision: double, single or fast there
     reduce      of a device: some of "mean", "min", "max", "final": of the states over all steps, without recording them
-    max_steps   after which this call ends, `resume` takes as many again (methods that choose their steps count those
-                that they reject, and in a batch each member its own); threads: of a batch; progress: whether a bar is shown
+    max_steps   after which this call ends; `resume` takes as many again. Methods that choose their steps count those
+                that they reject, and a batch those of each member
+    threads     of a batch; progress: whether a bar is shown
 
     rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, by their names
     of before.
