@@ -160,7 +160,7 @@ def test_values_are_no_names():
     for options in ({}, {"mode": "auto", "step": 0.01}):
         with pytest.raises(DefinitionError, match=r"Give values of parameters as values="):
             sensitivity(mech, 0.1, {"tip": 3.0}, **options)
-    with pytest.raises(DefinitionError, match="given twice.* values"):
+    with pytest.raises(DefinitionError, match=r"given twice.* values"):
         sensitivity(mech, 0.1, ["tip"], parameters={"tip": 3.0})
     with pytest.raises(DefinitionError, match="Give values of parameters as parameters="):
         sb.differentiable(mech, 0.1, {"tip": 3.0}, of=["q"], step=0.01)

@@ -473,3 +473,28 @@ def test_a_parameter_h_beside_the_step():
         f = sb.differentiable(mech, 1.0, ["h"], of=["q.j"], step=0.001, method=method, q0={"j": 1.0})
         slope = (end(1.3 + 1e-4) - end(1.3 - 1e-4)) / 2e-4
         assert f.jacobian(f.start).item() == pytest.approx(slope, rel=1e-4)
+
+
+def branched():
+    """A screw, a universal and a planar joint, with a spring: many terms whose order could change."""
+    b = sb.Mechanism.builder("tree")
+    b.body("a", mass=1.3, com=[0.1, 0.2, 0.3], inertia=[0.3, 0.4, 0.5], frames={"tip": [0.2, 0.1, 0.3]})
+    b.joint("j0", "helical", "world", "a", axis="y", pitch=0.1)
+    b.body("b", mass=1.3, com=[0.1, 0.2, 0], inertia=[0.4, 0.02, 0.5, -0.03, 0.01, 0.6])
+    b.joint("j1", "universal", "a", "b", position=[0.2, 0.1, 0], rotation=["x", 0.3])
+    b.body("c", mass=1.1, com=[0.1, 0, 0.2], inertia=[0.3, 0.4, 0.5], frames={"eye": [0.3, 0.2, 0.1]})
+    b.joint("j2", "planar", "b", "c", rotation=["z", 0.4])
+    b.force("f", "spring_damper", [("c", "eye"), "world"], stiffness=20, damping=0.3, length=0.2)
+    return b.done()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_recorded_changes_no_bit_of_the_motion(method):
+    plain, watched = branched(), branched()
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        options = dict(q0=rng.normal(size=6), qd0=rng.normal(size=6), method=method)
+        run = sb.simulate(plain, 0.1, 0.005, **options)
+        for outputs in (["reactions"], ["energy", "a.c.eye"]):
+            again = sb.simulate(watched, 0.1, 0.005, outputs=outputs, **options)
+            np.testing.assert_array_equal(again.q, run.q)
