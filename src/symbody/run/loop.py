@@ -138,7 +138,11 @@ def _left(settings: Settings, state: RunState) -> int:
 
 def _all_cut(outcomes: np.ndarray | None) -> np.ndarray | None:
     """(b,) of a batch whose members were on their way."""
-    return None if outcomes is None else np.where(outcomes == Outcome.FINISHED, Outcome.TOO_MANY_STEPS, outcomes)
+    if outcomes is None:
+        return None
+    cut = outcomes.copy()
+    cut[outcomes == Outcome.FINISHED] = Outcome.TOO_MANY_STEPS
+    return cut
 
 
 # -- the parts of a stretch
