@@ -159,7 +159,7 @@ def base_parameters(
     real_argument("tolerance", tolerance, "a small number above 0", above=0.0)
     chosen = None if candidates is None else _checked(candidates, len(column_list(mech)), mech)
     tree = derived_of(mech).tree()
-    if not (loops and has_loops(mech)):
+    if not (loops and has_loops(mech) and mech.nv):
         return _with_exact_rank(mech, find_base_parameters(tree, chosen, tolerance))
     samples = ClosedSamples(mech, partition)
     return find_base_parameters(

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.arguments import declared
-from symbody.basics.errors import DataError, ShapeError, array_argument
+from symbody.basics.errors import DataError, ModelError, ShapeError, array_argument
 from symbody.mechanics.formalisms.base_parameters import BaseParameters
 from symbody.mechanics.formalisms.numeric_relations import greedy_relations
 from symbody.mechanics.formalisms.regressor import columns as column_list
@@ -218,6 +218,8 @@ def inverse_model(
     inertial  whether the parameters of bodies are unknown; False: those of joints and extra columns alone
     Closed loops are projected on the independent velocities.
     """
+    if not mech.nv:
+        raise ModelError(f"nothing of {mech.name} moves: no efforts tell its parameters. Free a joint.")
     chosen = list(
         dict.fromkeys([*laws, *(["rotor"] if rotor else []), *(["stribeck"] if stribeck is not None else [])])
     )
