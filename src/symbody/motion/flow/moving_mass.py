@@ -96,11 +96,11 @@ def _least(closed: Constraints, parameters: Mapping[str, float], q: np.ndarray, 
     whole = _mass_matrix(mech, parameters, q)
     if whole is None or not motions.shape[1]:
         return ()
-    masses, ways = np.linalg.eigh(motions.T @ whole[np.ix_(free, free)] @ motions)
+    masses, vectors = np.linalg.eigh(motions.T @ whole[np.ix_(free, free)] @ motions)
     scale = np.abs(whole[np.ix_(free, free)] * np.outer(unit, unit)).max(initial=0.0)
     if masses[0] > NOTHING * scale:
         return ()
-    share = np.abs((motions @ ways[:, 0]) / unit)
+    share = np.abs((motions @ vectors[:, 0]) / unit)
     names = velocity_labels(mech)
     return tuple(names[free[k]] for k in np.flatnonzero(share > 1e-3 * share.max()))
 
