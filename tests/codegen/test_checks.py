@@ -188,3 +188,30 @@ def test_a_block_of_a_user_has_no_checks() -> None:
     found = sb.solve([x * x - p], [x], [p])
     assert found.node.data.checks == ()
     assert len(found.node.args) == 3
+
+
+def test_a_block_inside_what_a_check_watches_inside_a_block() -> None:
+    """x - y/2 = c with y = sqrt(x) from a block of its own, read only where that y is above 1/2.
+
+    y = (1/2 + sqrt(1/4 + 4 c)) / 2; outcomes in the order of `blocks`, the check without unknowns among them.
+    """
+    with Graph("nested"):
+        x, y, c = sb.symbol("x"), sb.symbol("y"), sb.symbol("c")
+        root = sb.solve([y * y - x], [y], [1.0], name="root").x[0]
+        guard = check_block("above", [(BlockCheck("above", "y is too small"), root, root.graph.number(0.5))])
+        outer = sb.solve([at(guard, x - root / 2 - c)], [x], [c + 1], name="outer")
+        system = System("nested", inputs={"c": scalar_array(c)}, outputs={"x": scalar_array(outer.x[0])})
+    program = lower(system)
+    values = np.array([0.3, 2.0, 7.5, -0.03])
+    expected = ((0.5 + np.sqrt(0.25 + 4 * values)) / 2) ** 2
+    found, status = interpret(program, values[None], status=True)
+    np.testing.assert_allclose(found["x"][:3], expected[:3], rtol=1e-13)
+    held = [b.name for b in program.blocks].index("above")
+    assert (status[:3] > 0).all()
+    assert status[3, held] < 0
+    assert np.isnan(found["x"][3])
+    kernel = compile_program(program).wait()
+    for lanes in (1, None):
+        assert same(kernel.call_with_status(values, lanes=lanes)[0], found["x"])
+    slope = system.jacobian("x", "c").compile("native")(0.3)
+    assert slope == pytest.approx(1 / (1 - 1 / (4 * np.sqrt(expected[0]))), rel=1e-12)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import ast
+from typing import Any
 
+import numpy as np
 import pytest
 
 import symbody as sb
@@ -50,3 +52,19 @@ def test_texts_end_no_comment(target: str, text: str) -> None:
     assert not [line for line in source.splitlines() if line.strip().startswith("EVIL()")]
     assert "*/ EVIL" not in source
     source.encode()
+
+
+def test_emitted_python_says_that_numbers_are_arrays_of_one() -> None:
+    x, p = sb.symbol("x"), sb.symbol("p", "parameter", default=2.0)
+    v = np.array([sb.symbol(f"v{k}") for k in range(3)])
+    text = sb.System("f", inputs={"x": x, "v": v}, outputs={"a": p * x * x + v[0], "b": v * x}).emit("python")
+    said = {line.split()[0]: line.split()[1:] for line in text.splitlines() if line.startswith("      ")}
+    assert (said["x"], said["v"], said["a"]) == (["input", "[1]"], ["input", "[3]"], ["result", "[1]"])
+    names: dict[str, Any] = {}
+    exec(text, names)
+    derived, _ = names["f_setup"](names["parameter_defaults"])
+    a, b, _ = names["f"]([3.0], [1.0, 2.0, 4.0], derived)
+    np.testing.assert_array_equal(a, [19.0])
+    np.testing.assert_array_equal(b, [3.0, 6.0, 12.0])
+    many, _, _ = names["f"](np.array([[3.0, 1.0]]), np.ones((3, 2)), derived)
+    np.testing.assert_array_equal(many, [[19.0, 3.0]])

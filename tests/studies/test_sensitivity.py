@@ -5,7 +5,7 @@ import pytest
 from scipy.integrate import solve_ivp
 
 import symbody as sb
-from symbody.basics.errors import NameLookupError
+from symbody.basics.errors import DefinitionError, NameLookupError
 from symbody.motion.flow.of_mechanism import mechanism_flow
 from symbody.motion.flow.of_system import system_flow
 from symbody.motion.run.simulate import simulate
@@ -143,3 +143,54 @@ def test_a_closed_mechanism_starts_as_simulate_starts_it():
     plain = sb.simulate(four_bar, 0.2, samples=4, **start)
     np.testing.assert_allclose(found.trajectory.q, plain.q, atol=1e-7)
     np.testing.assert_allclose(found.trajectory.qd, plain.qd, atol=1e-6)
+
+
+def lever():
+    """A pendulum with a frame whose place no equation of motion reads, and with a named state."""
+    b = sb.Mechanism.builder("lever")
+    b.parameter("tip", 2.0)
+    b.body("arm", mass=1, com=[0, 0, -0.5], inertia=[0.1, 0.1, 0.1], frames={"eye": [0, 0, "-tip"]})
+    b.joint("j", "revolute", "world", "arm", axis="y").keyframe("lifted", {"j": 1.0}, {"j": 0.5})
+    return b.done()
+
+
+def test_values_are_no_names():
+    """`parameters` are names to differentiate by; values stand under `values`."""
+    mech = lever()
+    for options in ({}, {"mode": "auto", "step": 0.01}):
+        with pytest.raises(DefinitionError, match=r"Give values of parameters as values="):
+            sensitivity(mech, 0.1, {"tip": 3.0}, **options)
+    with pytest.raises(DefinitionError, match=r"given twice.* values"):
+        sensitivity(mech, 0.1, ["tip"], parameters={"tip": 3.0})
+    with pytest.raises(DefinitionError, match="Give values of parameters as parameters="):
+        sb.differentiable(mech, 0.1, {"tip": 3.0}, of=["q"], step=0.01)
+
+
+def test_a_parameter_that_no_equation_reads_moves_what_is_recorded_alone():
+    """p.eye = -tip (sin q, 0, cos q): its derivative by tip is exact, and that of the motion is zero."""
+    mech, options = lever(), {"step": 0.01, "outputs": ["p.eye"], "q0": {"j": 1.0}}
+    found = sensitivity(mech, 0.5, ["tip"], values={"tip": 3.0}, **options)
+    q = found.trajectory.q[:, 0]
+    assert not found.of("q", "tip").any()
+    unit = np.stack([-np.sin(q), 0 * q, -np.cos(q)], axis=1)
+    np.testing.assert_allclose(found.of("p.eye", "tip"), unit, atol=1e-12)
+    np.testing.assert_allclose(found.trajectory["p.eye"], 3 * unit, atol=1e-12)
+    plain = sensitivity(mech, 0.5, ["tip"], values={"tip": 3.0}, step=0.01)
+    assert not plain.of("qd", "tip").any()
+    start = sensitivity(mech, 0.5, ["q.j"], values={"tip": 3.0}, step=0.01)
+    np.testing.assert_array_equal(start.trajectory.q, simulate(mech, 0.5, 0.01).q)
+
+
+def test_keyframes_are_starts():
+    mech = lever()
+    named, numbers = (
+        sensitivity(mech, 0.2, ["q.j"], step=0.01, q0=q0, qd0=qd0) for q0, qd0 in (("lifted",) * 2, ([1.0], [0.5]))
+    )
+    np.testing.assert_array_equal(named.of("q", "q.j"), numbers.of("q", "q.j"))
+    assert named.trajectory.q[0, 0] == 1.0
+    drawn, same, rest = (
+        np.concatenate([np.ravel(line.get_xydata()) for line in mech.show(q).axes[0].lines])
+        for q in ("lifted", [1.0], None)
+    )
+    np.testing.assert_array_equal(drawn, same)
+    assert not np.array_equal(drawn, rest)

@@ -16,7 +16,7 @@ from typing import Any, ParamSpec, TypeVar
 
 import numpy as np
 
-from symbody.basics.errors import ShapeError, SymbodyError, wrong_argument
+from symbody.basics.errors import DefinitionError, ShapeError, SymbodyError, wrong_argument
 
 P = ParamSpec("P")
 R = TypeVar("R")
@@ -51,13 +51,20 @@ def _misfit(verb: Callable[..., Any], args: tuple[Any, ...], named: Mapping[str,
     signature = inspect.signature(verb)
     try:
         given = signature.bind(*args, **named).arguments
-    except TypeError:
-        return None  # Python's own sentence tells what is missing
+    except TypeError as error:
+        # Python's own sentence tells what is missing
+        return _given_twice(verb, str(error)) if "multiple values" in str(error) else None
     for name, value in given.items():
         kinds = _alternatives(str(signature.parameters[name].annotation))
         if kinds and not any(fits(value) for fits, _ in kinds):
             return wrong_argument(name, value, " or ".join(text for _, text in kinds if text), owner=verb.__name__)
     return None
+
+
+def _given_twice(verb: Callable[..., Any], why: str) -> SymbodyError:
+    """An argument that is given by its place and by its name: the name may have been meant for another."""
+    name, known = why.split("'")[1], ", ".join(inspect.signature(verb).parameters)
+    return DefinitionError(f"{verb.__name__}: {name!r} is given twice, by its place and by its name. It takes {known}.")
 
 
 Kind = tuple[Callable[[Any], bool], str]  # whether a value is of it, and what it is called

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.basics.errors import CompileError, DefinitionError
+from symbody.basics.errors import CompileError, DefinitionError, NameLookupError
 from symbody.codegen.fmu.package import build_fmu
 
 fmpy = pytest.importorskip("fmpy")
@@ -220,3 +220,13 @@ def test_what_cannot_be_exported_is_said_before_any_work():
     rate = called[0] if isinstance(called, (list, tuple, np.ndarray)) else called
     with pytest.raises(CompileError, match="far_away"):
         build_fmu(sb.System("outer", inputs={"x": x, "y": y}, outputs={"dx": rate}, states={"x": "dx"}), 3)
+
+
+@pytest.mark.parametrize("name", ["bounce", "bounc.direction", "speed"])
+def test_a_mode_that_nothing_has_is_refused(name, tmp_path):
+    """Entries of modes are starts of inputs, or directions of guards: of an FMU and of a simulation alike."""
+    ball = bouncing_ball().replace(modes={"bounce.direction": "down", "s": 1.0, name: -1})
+    with pytest.raises(NameLookupError, match="neither an input nor the direction of a guard"):
+        written(tmp_path, ball, 2, start={"h": 1.0})
+    with pytest.raises(NameLookupError, match="neither an input nor the direction of a guard"):
+        sb.simulate(ball, 1.0, states0={"h": 1.0})

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import numpy as np
 import pytest
 
@@ -145,3 +147,35 @@ def test_large_robots_are_refused_with_a_sentence():
         sb.equations(sb.load("puma560"))
     with pytest.raises(ModelError, match="more than 100"):
         sb.equations(sb.load("pendulum2"), longest=100)
+
+
+def test_what_is_too_long_is_refused_before_it_is_written():
+    """The text of a tyre's law as a tree has more than 2e7 characters: it is not made."""
+    b = sb.Mechanism.builder("wheel")
+    for k, (kind, axis) in enumerate((("prismatic", "x"), ("revolute", "y"), ("revolute", "z"))):
+        b.body(f"b{k}", mass="auto", inertia=["auto"] * 3)
+        b.joint(f"j{k}", kind, "world" if k == 0 else f"b{k - 1}", f"b{k}", axis=axis)
+    b.force("tyre", "tyre", ["b2"], law="magic_formula", tyre="car", radius=0.3, stiffness=1e5, damping=10)
+    began = time.process_time()
+    with pytest.raises(ModelError, match="more than 12000 characters"):
+        sb.equations(b.done())
+    assert time.process_time() - began < 20
+
+
+@pytest.mark.parametrize("name", ["pendulum2", "pendulum3", "slider_crank", "four_bar"])
+def test_the_bound_that_refuses_is_below_the_text(name):
+    """Texts of exactly the length that is allowed are written, roots of springs among them."""
+    mech = sb.load(name)
+    size = len(sb.equations(mech).text())
+    assert len(sb.equations(sb.load(name), longest=size).text()) == size
+    with pytest.raises(ModelError, match="characters"):
+        sb.equations(sb.load(name), longest=size - 1)
+
+
+def test_roots_count_as_they_are_written():
+    b = sb.Mechanism.builder("hung")
+    b.body("a", mass=2, com=[0.1, 0, 0], inertia=[0.1, 0.1, 0.1], frames={"eye": [0.4, 0, 0]})
+    b.joint("j", "revolute", "world", "a", axis="y")
+    b.force("f", "spring_damper", [("a", "eye"), "world"], stiffness=20, damping=0.3, length=0.2)
+    size = len(sb.equations(b.done()).text())
+    assert len(sb.equations(b.done(), longest=size).text()) == size

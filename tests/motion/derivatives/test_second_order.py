@@ -161,3 +161,21 @@ def test_what_is_asked_wrongly():
         f.gradient(f.start, np.ones(5))
     with pytest.raises(DefinitionError, match="finite numbers"):
         f.hessian_vector(f.start, [1.0, np.nan, 0.0], [1.0, 1.0])
+
+
+@pytest.mark.parametrize("name", ["h", "w_", "w_1", "along_x", "rate_x"])
+@pytest.mark.parametrize("role", ["state", "parameter", "input"])
+def test_no_name_is_that_of_a_derivative(name, role):
+    """x' = -p x^2, x = 1/(1/x0 + p t): two derivatives at t = 1 by x0, or by p as parameter or held input."""
+    own = sb.symbol(name, "parameter" if role == "parameter" else "input", default=1.0 if role == "parameter" else None)
+    x = own if role == "state" else sb.symbol("x")
+    p = 1 if role == "state" else own
+    inputs = {x.name: x} | ({name: p} if role == "input" else {})
+    system = sb.System("decay", inputs=inputs, outputs={"x_dot": -p * x * x}, states={x.name: "x_dot"})
+    given = {"inputs": {name: 1.0}} if role == "input" else {}
+    for method in ("rk4", "midpoint"):
+        f = sb.differentiable(
+            system, 1.0, [name], of=[x.name], step=0.01, method=method, states0={x.name: 1.0}, **given
+        )
+        first, second = (0.25, -0.25) if role == "state" else (-0.25, 0.25)
+        np.testing.assert_allclose([f.jacobian(f.start).item(), f.hessian(f.start).item()], [first, second], atol=2e-5)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy.integrate import simpson
 
 import symbody as sb
 from symbody.motion.trajectory.outcome import Outcome
@@ -42,3 +43,33 @@ def test_an_arm_with_dry_friction_falls_the_same_way_by_every_method(choice):
     assert run.statistics["steps"] < 20_000
     fine = sb.simulate(sb.load("puma560"), 1.0, 1e-4, q0={"joint2": 0.4, "joint3": -0.8})
     np.testing.assert_allclose(run.q[-1], fine.q[-1], atol=1e-3)
+
+
+@pytest.mark.parametrize(("slow", "push"), [(1e-3, 0.4), (0.1, 0.4), (0.1, 0.9), (0.0, 0.9)])
+def test_energies_have_the_slope_of_the_motion(slow, push):
+    """Of 2 kg with 0.5 N of friction: what is lost is 0.5 v^2 / sqrt(v^2 + slow^2), and the balance closes."""
+    outputs = ["energy", "power", "dissipated"]
+    run = sb.simulate(sledge(), 2.0, 1e-4, qd0=[0.3], inputs={"tau": push}, slow=slow, outputs=outputs)
+    v = run.qd[:, 0]
+    lost = 0.5 * v * v / np.hypot(v, slow)
+    np.testing.assert_allclose(run["dissipated"], lost, rtol=1e-12, atol=1e-18)
+    np.testing.assert_allclose(run["energy"], v * v, rtol=1e-12)
+    np.testing.assert_allclose(run["power"], push * v, rtol=1e-12)
+    gained = simpson(push * v - lost, x=run.t)
+    assert run["energy"][-1] - run["energy"][0] == pytest.approx(gained, rel=1e-6, abs=1e-9)
+
+
+def test_followers_and_multipliers_have_the_slope_of_the_motion():
+    """Blocks of 2 and 3 kg held by y = x: the multiplier moves the second, which has no friction of its own."""
+    make = sb.Mechanism.builder("pair", gravity=(0, 0, 0))
+    make.body("a", mass=2).joint("x", "prismatic", "world", "a", axis="x", coulomb=0.5)
+    make.body("b", mass=3).joint("y", "prismatic", "world", "b", axis="x")
+    pair = make.coupling("tie", "q.y - q.x").done()
+    outputs = ["lam", "energy", "dissipated"]
+    options = {"inputs": {"x": 0.4}, "slow": 0.1, "outputs": outputs, "closing": sb.Augmented()}
+    run = sb.simulate(pair, 1.0, 1e-3, qd0={"x": 0.05, "y": 0.05}, **options)
+    v = run.qd[:, 0]
+    friction = 0.5 * v / np.hypot(v, 0.1)
+    np.testing.assert_allclose(run.qdd[:, 0], (0.4 - friction) / 5, rtol=1e-9)
+    np.testing.assert_allclose(np.abs(run["lam"][:, 0]), np.abs(3 * (0.4 - friction) / 5), rtol=1e-9)
+    np.testing.assert_allclose(run["dissipated"], friction * v, rtol=1e-12)

@@ -5,6 +5,7 @@ from functools import cache
 import numpy as np
 import pytest
 from scipy.integrate import solve_ivp
+from scipy.linalg import expm
 
 import symbody as sb
 from helpers.stretches import Held, stretch, stretch_on
@@ -13,7 +14,8 @@ from symbody.model.build.builder import Builder
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.of_mechanism import mechanism_flow
 from symbody.motion.flow.of_system import system_flow
-from symbody.motion.methods.implicit_step import ORDERS, Residual, start_system, step_system
+from symbody.motion.march.march_ports import STEP_LENGTH
+from symbody.motion.methods.implicit_step import LIKE, ORDERS, RATE, Residual, start_system, step_system
 from symbody.motion.methods.implicit_stepper import ImplicitFixed, StepMarch, balance_of
 from symbody.motion.trajectory.outcome import Outcome
 
@@ -238,14 +240,14 @@ def amplification(rho, product):
     flow = oscillator(1.0)
     step = step_system(flow, "generalized_alpha", rho_inf=rho)
     kernel = step.compile("python")
-    names = [n for n in step.inputs if n not in ("t", "h")]
+    names = [n for n in step.inputs if n not in ("t", STEP_LENGTH)]
     columns = []
     for k in range(len(names)):
         unit = {n: float(i == k) for i, n in enumerate(names)}
-        found = kernel(**unit, t=0.0, h=product)._asdict()
+        found = kernel(**unit, t=0.0, **{STEP_LENGTH: product})._asdict()
         columns.append([float(found[n]) for n in names])
     # q_dot of the memory satisfies the equation of motion: v_dot = -q, which leaves q, v, v_like
-    matrix, (q, v, dot, like) = np.array(columns).T, (names.index(n) for n in ("q", "v", "v_dot", "v_like"))
+    matrix, (q, v, dot, like) = np.array(columns).T, (names.index(n) for n in ("q", "v", "v" + RATE, "v" + LIKE))
     embed = np.zeros((4, 3))
     embed[q, 0], embed[v, 1], embed[like, 2], embed[dot, 0] = 1, 1, 1, -1
     return (matrix @ embed)[[q, v, like]]
@@ -280,8 +282,9 @@ def test_one_step_follows_chung_and_hulbert():
     right = [q + h * v + h * h * (0.5 - beta) * like, v + h * (1 - gamma) * like, 0, af * dot - am * like]
     expected = np.linalg.solve(a, right)
     kernel = step_system(oscillator(w2), "generalized_alpha", rho_inf=rho).compile("python")
-    found = kernel(q=q, v=v, v_dot=dot, v_like=like, t=0.0, h=h)
-    np.testing.assert_allclose([found.q, found.v, found.v_dot, found.v_like], expected, rtol=1e-12)
+    given = {"q": q, "v": v, "v" + RATE: dot, "v" + LIKE: like}
+    found = kernel(**given, t=0.0, **{STEP_LENGTH: h})._asdict()
+    np.testing.assert_allclose([found[n] for n in given], expected, rtol=1e-12)
 
 
 @cache
@@ -307,7 +310,7 @@ def cartesian_pendulum() -> tuple[Flow, Residual]:
 
 def test_constraints_hold_to_roundings_at_index_three():
     flow, residual = cartesian_pendulum()
-    assert tuple(start_system(flow, "generalized_alpha", residual).outputs) == ("v_dot", "v_like", "lam")
+    assert tuple(start_system(flow, "generalized_alpha", residual).outputs) == ("v" + RATE, "v" + LIKE, "lam")
     end = solve_ivp(
         lambda t, x: [x[1], -9.81 * np.cos(x[0])], (0, 1.5), [0.0, 0.0], method="DOP853", rtol=1e-13, atol=1e-14
     ).y[:, -1]
@@ -381,3 +384,117 @@ def test_constraints_need_a_method_that_takes_them():
     flow, residual = cartesian_pendulum()
     with pytest.raises(ModelError, match="generalized_alpha"):
         step_system(flow, "midpoint", residual)
+
+
+# -- from any position, under any name
+
+
+def spinning_top():
+    """A heavy body on a ball joint at the origin; its centre of mass and inertia."""
+    com, inertia = np.array([0.2, 0.0, 0.1]), np.diag([0.02, 0.03, 0.03])
+    b = sb.Mechanism.builder("top").body("a", mass=1, com=list(com), inertia=list(np.diag(inertia)))
+    return b.joint("j", "ball", "world", "a").done(), com, inertia
+
+
+def euler_equations(com, inertia, q0, end):
+    """Orientation (w, x, y, z) at the end by Euler's equations about the fixed point, in axes of the body; SciPy."""
+    about = inertia + com @ com * np.eye(3) - np.outer(com, com)
+
+    def rate(_t, s):
+        w, x, y, z = s[:4]
+        down = -9.81 * np.array([2 * (x * z - w * y), 2 * (y * z + w * x), w * w - x * x - y * y + z * z])
+        o = s[4:]
+        turned = 0.5 * np.array(
+            [
+                -x * o[0] - y * o[1] - z * o[2],
+                w * o[0] + y * o[2] - z * o[1],
+                w * o[1] + z * o[0] - x * o[2],
+                w * o[2] + x * o[1] - y * o[0],
+            ]
+        )
+        return [*turned, *np.linalg.solve(about, np.cross(com, down) - np.cross(o, about @ o))]
+
+    found = solve_ivp(rate, (0, end), [*q0, 0, 0, 0], method="DOP853", rtol=1e-12, atol=1e-13)
+    return found.y[:4, -1]
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_a_ball_joint_starts_from_orientations_with_zeros(method):
+    """The unit quaternion and quarter turns: derivatives of gravity's moment vanish there, and no pivot is one."""
+    mech, com, inertia = spinning_top()
+    for q0 in ([1, 0, 0, 0], [0.8, 0.6, 0, 0], [0.8, 0, 0.6, 0], [0.8, 0, 0, 0.6], [0, 0, 1, 0]):
+        exact = euler_equations(com, inertia, q0, 0.3)
+        run = sb.simulate(mech, 0.3, 0.005, method=method, q0=q0)
+        assert run.outcome is Outcome.FINISHED
+        np.testing.assert_allclose(run.q[-1], exact, atol={1: 1e-2, 2: 1e-4, 3: 1e-6}[ORDERS[method]])
+
+
+@pytest.mark.parametrize("method", ["midpoint", "generalized_alpha"])
+def test_a_satellite_with_an_arm_takes_steps_from_its_default_start(method):
+    mech = sb.load("satellite_arm")
+    run, reference = sb.simulate(mech, 0.1, 0.005, method=method), sb.simulate(mech, 0.1, rtol=1e-10)
+    assert run.outcome is Outcome.FINISHED
+    np.testing.assert_allclose(run.q[-1], reference.q[-1], atol=1e-3)
+
+
+CHAIN = np.array([[-1.0, 0.3, 0.0, 0.0], [0.5, -0.7, 0.2, 0.0], [0.0, 0.4, -0.9, 0.1], [0.3, 0.0, 0.2, -0.4]])
+
+
+@pytest.mark.parametrize("method", [*METHODS, "ida"])
+@pytest.mark.parametrize("names", [("h", "stage_h", "next_h_dot", "h_dot"), ("x", "x_dot", "x_like", "h_1")])
+def test_names_of_a_model_are_its_own(method, names):
+    """Steps, stages and what a method remembers have names that no state has: x' = A x against the exponential."""
+    if method == "ida":
+        pytest.importorskip("sksundae")
+    symbols = [sb.symbol(n) for n in names]
+    rates = {f"rate{k}": sum(float(a) * x for a, x in zip(row, symbols)) for k, row in enumerate(CHAIN)}
+    system = sb.System("chain", inputs=dict(zip(names, symbols)), outputs=rates, states=dict(zip(names, rates)))
+    start = np.array([1.0, -2.0, 0.5, 3.0])
+    options = {} if method == "ida" else {"step": 0.002}
+    run = sb.simulate(system, 0.5, method=method, states0=dict(zip(names, start)), **options)
+    found = [np.ravel(run[n])[-1] for n in names]
+    np.testing.assert_allclose(found, expm(0.5 * CHAIN) @ start, atol=3e-3 if method == "implicit_euler" else 2e-5)
+
+
+def test_a_parameter_h_beside_the_step():
+    """A pendulum of the length h against SciPy, and its derivative by h through a step."""
+    b = sb.Mechanism.builder("arm")
+    b.parameter("h", 1.3)
+    mech = b.body("arm", mass=1, com=[0, 0, "-h"], inertia=[0.1, 0.1, 0.1])
+    mech = mech.joint("j", "revolute", "world", "arm", axis="y").done()
+
+    def end(h):
+        rate = lambda _t, s: [s[1], -9.81 * h * np.sin(s[0]) / (0.1 + h * h)]  # noqa: E731
+        return solve_ivp(rate, (0, 1), [1.0, 0.0], method="DOP853", rtol=1e-12, atol=1e-12).y[0, -1]
+
+    for method in ("midpoint", "sdirk3", "generalized_alpha"):
+        run = sb.simulate(mech, 1.0, 0.001, method=method, q0={"j": 1.0})
+        assert run.q[-1, 0] == pytest.approx(end(1.3), abs=2e-5)
+        f = sb.differentiable(mech, 1.0, ["h"], of=["q.j"], step=0.001, method=method, q0={"j": 1.0})
+        slope = (end(1.3 + 1e-4) - end(1.3 - 1e-4)) / 2e-4
+        assert f.jacobian(f.start).item() == pytest.approx(slope, rel=1e-4)
+
+
+def branched():
+    """A screw, a universal and a planar joint, with a spring: many terms whose order could change."""
+    b = sb.Mechanism.builder("tree")
+    b.body("a", mass=1.3, com=[0.1, 0.2, 0.3], inertia=[0.3, 0.4, 0.5], frames={"tip": [0.2, 0.1, 0.3]})
+    b.joint("j0", "helical", "world", "a", axis="y", pitch=0.1)
+    b.body("b", mass=1.3, com=[0.1, 0.2, 0], inertia=[0.4, 0.02, 0.5, -0.03, 0.01, 0.6])
+    b.joint("j1", "universal", "a", "b", position=[0.2, 0.1, 0], rotation=["x", 0.3])
+    b.body("c", mass=1.1, com=[0.1, 0, 0.2], inertia=[0.3, 0.4, 0.5], frames={"eye": [0.3, 0.2, 0.1]})
+    b.joint("j2", "planar", "b", "c", rotation=["z", 0.4])
+    b.force("f", "spring_damper", [("c", "eye"), "world"], stiffness=20, damping=0.3, length=0.2)
+    return b.done()
+
+
+@pytest.mark.parametrize("method", METHODS)
+def test_what_is_recorded_changes_no_bit_of_the_motion(method):
+    plain, watched = branched(), branched()
+    for seed in range(8):
+        rng = np.random.default_rng(seed)
+        options = dict(q0=rng.normal(size=6), qd0=rng.normal(size=6), method=method)
+        run = sb.simulate(plain, 0.1, 0.005, **options)
+        for outputs in (["reactions"], ["energy", "a.c.eye"]):
+            again = sb.simulate(watched, 0.1, 0.005, outputs=outputs, **options)
+            np.testing.assert_array_equal(again.q, run.q)

@@ -16,6 +16,7 @@ from symbody.motion.flow.of_mechanism import mechanism_flow
 from symbody.motion.flow.of_system import system_flow
 from symbody.motion.flow.vector_field import VectorField
 from symbody.motion.methods.implicit_form import implicit_form
+from symbody.motion.methods.implicit_step import RATE
 from symbody.motion.methods.implicit_stepper import balance_of
 from symbody.motion.methods.scipy import METHODS, SciPyStepper
 from symbody.motion.methods.sundials import CvodeStepper, IdaStepper
@@ -307,7 +308,7 @@ def test_ida_moves_a_tree_in_implicit_form(form):
     x0, tau = np.array([0.4, -0.7, 1.1, 0.5, -0.2, 0.9]), np.array([0.1, 0.2, -0.3])
     unsolved = balance_of(mechanism_flow(mech, balance=True)) if form == "residual" else None
     system, states = implicit_form(flow, unsolved)
-    assert states == {"q": "q_dot", "qd": "qd_dot"}
+    assert states == {"q": "q" + RATE, "qd": "qd" + RATE}
     leg = stretch(IdaStepper(system, states, signals=tau, rtol=1e-9, atol=1e-10), 0.0, x0, 1.0, NONE)
     reference = stretch(driver(VectorField(flow, signals=tau), "dop853", rtol=1e-12, atol=1e-12), 0.0, x0, 1.0, NONE)
     np.testing.assert_allclose(leg.x_end, reference.x_end, atol=1e-6)

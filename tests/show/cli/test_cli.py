@@ -83,6 +83,16 @@ def test_verify_certifies_and_says_so(call):
     assert "certified" in text.stdout
 
 
+def test_what_is_not_certified_is_said_on_stderr(call, monkeypatch):
+    monkeypatch.setattr("symbody.mechanics.verbs.certify.verify.AGREE", -1.0)  # nothing is as small
+    for options in ((), ("--json",)):
+        found = call("verify", "pendulum2", "--states", "2", *options)
+        assert found.exit_code == 1
+        assert found.stderr.startswith("symbody: pendulum2 is not certified: ")
+        assert "more." in found.stderr
+        assert len(found.stderr.splitlines()) == 1
+
+
 def test_emit_writes_a_header_and_a_source(call, tmp_path):
     result = call("emit", "pendulum2", "-f", "base", "--bare", "--out", str(tmp_path / "new"))
     assert result.exit_code == 0

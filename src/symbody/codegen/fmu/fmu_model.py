@@ -90,6 +90,7 @@ def motion_of(
             "continuous states and events at guards. Give it a timer, a state with the rate 1 that a guard resets, or "
             "emit its functions and call them at its instants."
         )
+    system.check_modes()
     made = _Making(system, dict(labels or {}), dict(units or {}), dict(start or {}))
     return made.motion(derivatives)
 

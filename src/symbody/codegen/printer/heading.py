@@ -99,7 +99,7 @@ def _argument_text(argument: Argument, heading: Heading, base: int) -> str:
     units = heading.units.get(port.name, "")
     each = list(units) if not isinstance(units, str) and len(set(units)) > 1 else []
     unit = port.unit or (units if isinstance(units, str) else "" if each else next(iter(units), ""))
-    told = f"{role}{' ' + shape_text(port) if port.shape else ''}{f' [{unit}]' if unit else ''}"
+    told = f"{role} {shape_text(port) or '[1]'}{f' [{unit}]' if unit else ''}"  # a number is an array of one
     origin = heading.origins.get(port.name)
     if origin:
         told += f", {origin}"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from symbody.basics.errors import ModelError
 from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.composite import composite_bodies, unit_wrench
 from symbody.mechanics.formalisms.frame_kinematics import link_motions
@@ -42,7 +43,10 @@ def centroidal_map(tree: Tree) -> Array:
 
 def centre_of_mass_map(tree: Tree) -> tuple[Vec, Array]:
     """(com (3,) m, J (3, nv)) of all bodies that move, in world axes: the velocity of the centre of mass is J qd."""
-    share: Any = 1 / total_mass(tree)
+    mass = total_mass(tree)
+    if t3.is_zero(mass):
+        raise ModelError(f"{tree.mechanism.name} has no centre of mass that moves: nothing that moves has mass.")
+    share: Any = 1 / mass
     com, momentum = centre_of_mass(tree), centroidal_map(tree)[3:]
     out = zeros(3, len(tree.qd))
     for index, x in enumerate(momentum.flat):

@@ -92,8 +92,8 @@ def dissipated(tree: Tree) -> Any:
     total: Any = 0
     for law in coordinates_with_laws(tree):
         total = t3.plus(total, t3.times(law.viscous, t3.times(law.qd, law.qd)))
-        if not t3.is_zero(law.coulomb):
-            total = t3.plus(total, t3.times(law.coulomb, call("abs", law.qd)))
+        if not t3.is_zero(law.coulomb):  # with the sign itself, for which a run may put its slope (`flow.dry_friction`)
+            total = t3.plus(total, t3.times(law.coulomb, t3.times(law.qd, call("sign", law.qd))))
     return total
 
 

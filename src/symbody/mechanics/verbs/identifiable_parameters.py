@@ -162,7 +162,7 @@ def base_parameters(
     """
     real_argument("tolerance", tolerance, "a small number above 0", above=0.0)
     chosen = None if candidates is None else _checked(candidates, len(column_list(mech)), mech)
-    if loops and has_loops(mech):
+    if loops and has_loops(mech) and mech.nv:
         return ClosedSamples(mech, partition, seed).base_parameters(chosen, tolerance)
     return _with_exact_rank(mech, find_base_parameters(derived_of(mech).tree(), chosen, tolerance, seed))
 

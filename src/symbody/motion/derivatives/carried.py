@@ -15,6 +15,7 @@ import numpy as np
 from symbody.basics.errors import DefinitionError
 from symbody.motion.flow.flow import Flow, shared_inputs
 from symbody.motion.march.ir.splitting import DRIFTS
+from symbody.motion.march.march_ports import STEP_LENGTH
 from symbody.motion.march.method_tables import METHODS, Splitting
 from symbody.motion.methods.implicit_step import start_system, step_system
 from symbody.symbolic.expr.arrays import scalar_array
@@ -23,7 +24,7 @@ from symbody.symbolic.expr.walk import substitute
 from symbody.symbolic.system.system import System
 
 ALPHA = "generalized_alpha"
-RATE = "rate_"  # begin of the names of rates that are carried
+RATE = "rate of "  # begin of the names of rates that are carried; no identifier begins so
 
 
 @dataclass(frozen=True, eq=False)
@@ -55,10 +56,6 @@ def carrying(flow: Flow, method: str) -> Carrying:
     assert isinstance(table, Splitting)
     if not flow.second:
         raise DefinitionError(f"{flow.name} has no positions and velocities; take another method.")
-    if "h" in flow.rates.inputs or "h" in flow.rates.parameters:
-        raise DefinitionError(
-            f"{flow.rates.name} has a state, input or parameter 'h', the name of the step: rename it."
-        )
     split = _Split(flow, table)
     if flow.project is not None:  # rates are made anew after it
         return Carrying(flow, split.step({n: split.rate(n) for n in split.kicked}), None, 1.0)
@@ -81,7 +78,7 @@ class _Split:
         self.flow, self.table, self.rates = flow, table, flow.rates
         self.positions = [q for q, _ in flow.second]
         self.kicked = [n for n in flow.states if n not in self.positions]
-        self.h = self.rates.graph.symbol("h", "input")
+        self.h = self.rates.graph.symbol(STEP_LENGTH, "input")
         self.time = shared_inputs(self.rates)["t"].item()
 
     def rate(self, name: str) -> list[Node]:
@@ -107,7 +104,7 @@ class _Split:
         own = {n: inputs.pop(n) for n in self.flow.states}
         return System(
             f"{self.rates.name}_{self.table.name}",
-            inputs={**own, **(held or {}), "t": inputs.pop("t"), "h": np.array(self.h, dtype=object), **inputs},
+            inputs={**own, **(held or {}), "t": inputs.pop("t"), STEP_LENGTH: np.array(self.h, dtype=object), **inputs},
             outputs=outputs, parameters=self.rates.parameters, defaults=self.rates.defaults,
         )  # fmt: skip
 
@@ -159,11 +156,11 @@ def _with_states(flow: Flow, shapes: Mapping[str, tuple[int, ...]]) -> Flow:
     inputs, graph = shared_inputs(rates), rates.graph
     own = {n: inputs.pop(n) for n in flow.states}
     more = {n: _symbols(rates, n, shape) for n, shape in shapes.items()}
-    states = {**rates.states, **{n: f"{n}_dot_" for n in shapes}}
+    states = {**rates.states, **{n: f"rate of {n}" for n in shapes}}
     outputs = {**rates.outputs}
     for n, shape in shapes.items():
         zeros = [graph.zero] * int(np.prod(shape, dtype=int))
-        outputs[f"{n}_dot_"] = _shaped(zeros, shape) if shape else scalar_array(graph.zero)
+        outputs[f"rate of {n}"] = _shaped(zeros, shape) if shape else scalar_array(graph.zero)
     made = System(
         f"{rates.name}_carried", inputs={**own, **more, **inputs}, outputs=outputs, states=states,
         parameters=rates.parameters, defaults=rates.defaults,

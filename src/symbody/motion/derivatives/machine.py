@@ -19,8 +19,9 @@ from symbody.motion.derivatives.observed import Texts, with_integrals
 from symbody.motion.derivatives.pullbacks import Pullback, plain_rows, projection_pullback, pulled, rates_pullback
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.flow_kernels import kernels
-from symbody.motion.march.adjoint import AdjointMarch
+from symbody.motion.march.adjoint import WEIGHT, AdjointMarch
 from symbody.motion.march.march import March
+from symbody.motion.march.march_ports import STEP_LENGTH
 from symbody.motion.march.method_tables import METHODS, RungeKutta, Splitting
 from symbody.motion.march.variational import VariationalMarch
 from symbody.motion.methods.implicit_step import DIAGONAL, step_system
@@ -161,9 +162,7 @@ def _kick_and_drift(flow: Flow) -> System:
     if not flow.second:
         raise DefinitionError(f"{flow.name} has no positions and velocities; take another method.")
     rates = flow.rates
-    if "h" in rates.inputs or "h" in rates.parameters:
-        raise DefinitionError(f"{rates.name} has a state, input or parameter 'h', the name of the step: rename it.")
-    h = rates.graph.symbol("h", "input")
+    h = rates.graph.symbol(STEP_LENGTH, "input")
     positions = [q for q, _ in flow.second]
     new: dict[str, list[Node]] = {}
     for n in flow.states:
@@ -176,7 +175,7 @@ def _kick_and_drift(flow: Flow) -> System:
         new[n] = [x + h * f for x, f in zip(rates.inputs[n].flat, drift)]
     outputs = {n: _shaped(new[n], rates.inputs[n].shape) for n in flow.states}
     return System(
-        f"{rates.name}_step", inputs={**rates.inputs, "h": np.array(h, dtype=object)}, outputs=outputs,
+        f"{rates.name}_step", inputs={**rates.inputs, STEP_LENGTH: np.array(h, dtype=object)}, outputs=outputs,
         parameters=rates.parameters, defaults=rates.defaults,
     )  # fmt: skip
 
@@ -234,8 +233,8 @@ def rows_of(
     more: further inputs of the map
     """
     kernel = kernel_of(pull.system)
-    named = {**flow.layout.named(t, x, u), "h": h, **(more or {})}
-    given = [np.eye(size) if p.name == "w_" else named[p.name] for p in kernel.inputs]
+    named = {**flow.layout.named(t, x, u), STEP_LENGTH: h, **(more or {})}
+    given = [np.eye(size) if p.name == WEIGHT else named[p.name] for p in kernel.inputs]
     made, status = kernel.call_with_status(*given, parameters=numbers_for(kernel, parameters))
     parts = made._asdict() if len(kernel.outputs) > 1 else {kernel.outputs[0].name: made}
     if (np.asarray(status) < 0).any():
@@ -259,7 +258,7 @@ def called(
 ) -> dict[str, np.ndarray]:
     """Outputs (k, size) of a pullback at many points."""
     kernel = kernel_of(pull.system)
-    named = {**flow.layout.named(t, x, u), "w_": w}
+    named = {**flow.layout.named(t, x, u), WEIGHT: w}
     made, _ = kernel.call_with_status(
         *(named[p.name] for p in kernel.inputs), parameters=numbers_for(kernel, parameters)
     )

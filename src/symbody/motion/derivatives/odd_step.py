@@ -15,6 +15,7 @@ from symbody.motion.derivatives.supply import Supply
 from symbody.motion.derivatives.tape import Steps
 from symbody.motion.flow.flow_kernels import FlowKernels
 from symbody.motion.march.job import INSIDE
+from symbody.motion.march.march_ports import STEP_LENGTH
 
 SHORTLY = 1e-6  # s, at rates of 1/s: how far before an event rates are looked at
 RETRACED = 1e-7  # how far, beside the size of the state, a step that is done again may be off
@@ -217,7 +218,7 @@ def _map(numbers: RunPullbacks, supply: Supply, piece: Steps, x: np.ndarray) -> 
     moved = rows.u @ slope
     assert m.step_kernel is not None
     kernel, flow = m.step_kernel, m.wide
-    named = {**flow.layout.named(piece.t, x, u), "h": piece.h}
+    named = {**flow.layout.named(piece.t, x, u), STEP_LENGTH: piece.h}
     known = {p.name for p in kernel.parameters}
     given = {n: v for n, v in numbers.parameters.items() if n in known} or None
     made = kernel.call_with_status(*(named[p.name] for p in kernel.inputs), parameters=given)[0]

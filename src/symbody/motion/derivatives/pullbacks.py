@@ -16,17 +16,17 @@ import numpy as np
 
 from symbody.basics.memory import memory_of
 from symbody.motion.flow.flow import Flow
+from symbody.motion.march.adjoint import WEIGHT
+from symbody.motion.march.march_ports import STEP_LENGTH
 from symbody.symbolic.expr.derivative import jacobian, pullback
 from symbody.symbolic.expr.node import BOUND, CONST, SYMBOL, Node
 from symbody.symbolic.expr.walk import topological
 from symbody.symbolic.system.system import System, node_array
 
-WEIGHT = "w_"  # name of the weights among the inputs: no state or signal begins so by itself
-
 
 @dataclass(frozen=True, eq=False)
 class Pullback:
-    """w^T dF as a System: inputs those of F and `w_` (n,); outputs of those groups that are not empty.
+    """w^T dF as a System: inputs those of F and WEIGHT (n,); outputs of those groups that are not empty.
 
     groups   name of an output -> its size: "gx", "gt", "gh", "gu", "gm"
     chain    parameters -> (nm, np) derivative of the combinations m by all parameters, as a System of one output
@@ -59,7 +59,7 @@ def pulled(
     groups: dict[str, list[Node]] = {
         "gx": [s for n in flow.states for s in _symbols(inputs, n, flow, graph)],
         "gt": list(inputs["t"].flat) if "t" in inputs else [],
-        "gh": list(inputs["h"].flat) if "h" in inputs else [],
+        "gh": list(inputs[STEP_LENGTH].flat) if STEP_LENGTH in inputs else [],
         "gu": [s for n in flow.signals for s in _symbols(inputs, n, flow, graph)],
     }
     names = _parameter_names(system)

@@ -285,7 +285,7 @@ def _accepted(one: _RunStretch) -> tuple[np.ndarray, np.ndarray]:
     chunk, longest = stepper.limits(start.x)
     run = stepper.march.adaptive(
         table, start.x, start.t, one.call.stop, None, rtol=stepper.rtol, atol=stepper.atol,
-        first_step=start.memory.get("next"), max_step=longest, max_steps=min(chunk, stepper.max_steps),
+        first_step=start.memory.get("next"), max_step=longest, max_steps=min(chunk, start.most),
         signals=stepper.table(start, start.t, one.call.stop, ()), **stepper.options(start),
     )  # fmt: skip
     return np.asarray(run.t), np.asarray(run.x)

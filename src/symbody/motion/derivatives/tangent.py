@@ -3,7 +3,7 @@
 Of x' = f(t, x, u, p) along (dx, du, dp): x' = f and dx' = f_x dx + f_u du + f_p dp. A Runge-Kutta step of both is the
 step of x and its derivative along the direction, exactly; so the adjoint of these steps gives second derivatives of the
 run as it steps (Griewank and Walther 2008, ch. 5). What belongs to the direction is named as what it belongs to, with
-`along_` in front: states, signals and parameters alike.
+ALONG in front: states, signals and parameters alike.
 """
 
 from __future__ import annotations
@@ -17,13 +17,14 @@ from symbody.mechanics.memoised.kernels import kernel_of
 from symbody.motion.derivatives.machine import Machine
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.flow_kernels import kernels
+from symbody.motion.march.march_ports import STEP_LENGTH
 from symbody.symbolic.expr.arrays import scalar_array
 from symbody.symbolic.expr.derivative import jvp
 from symbody.symbolic.expr.node import Node
 from symbody.symbolic.system.system import System
 
-ALONG = "along_"
-FIXED = ("t", "h")  # inputs that no direction moves
+ALONG = "along "  # no identifier begins so
+FIXED = ("t", STEP_LENGTH)  # inputs that no direction moves
 
 
 def along_symbols(system: System) -> dict[str, np.ndarray]:

@@ -15,7 +15,7 @@ from typing import Any
 
 import numpy as np
 
-from symbody.basics.errors import DefinitionError, NameLookupError, ShapeError, nearest
+from symbody.basics.errors import DefinitionError, Named, NameLookupError, ShapeError, nearest, wrong_argument
 from symbody.motion.flow.flow import Flow
 from symbody.motion.flow.sources import Assignment, Constant, TableSource, find_input, label_of
 from symbody.symbolic.system.names import components, place_of
@@ -113,6 +113,11 @@ def read_variables(
     x0       (nx,) the state at the start
     sampled  Systems that control at instants of their own, with their parameters as defaults
     """
+    if isinstance(names, Mapping):
+        raise wrong_argument(
+            "names", names, "names to differentiate by", "Give values of parameters as ",
+            Named("parameters", "{name: number}"), ".",
+        )  # fmt: skip
     out: list[Variable] = []
     notes: list[str] = []
     for name in [names] if isinstance(names, str) else names:

@@ -9,8 +9,8 @@ import numpy as np
 
 from symbody.mechanics.memoised.kernels import kernel_of
 from symbody.mechanics.memoised.model_memory import derived_of
-from symbody.mechanics.verbs.energy import energy
 from symbody.model.record.mechanism import Mechanism
+from symbody.motion.flow.dry_friction import energy_with_slope
 from symbody.motion.flow.flow import Flow
 
 PLACES, WEIGHTS = np.polynomial.legendre.leggauss(8)
@@ -19,17 +19,17 @@ PLACES, WEIGHTS = np.polynomial.legendre.leggauss(8)
 class EnergyBalance:
     """kinetic + potential energy (J) of states, and the work of forces between two of them; made when first asked."""
 
-    def __init__(self, mech: Mechanism, parameters: Mapping[str, Any]) -> None:
-        self.mech, self.parameters = mech, dict(parameters)
+    def __init__(self, mech: Mechanism, parameters: Mapping[str, Any], slow: float = 0.0) -> None:
+        self.mech, self.parameters, self.slow = mech, dict(parameters), slow
         self._kernel: Any = None
 
     def of(self, flow: Flow, t: Any, x: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """(kinetic, potential (J), power less what is dissipated (W)) at states (..., nx) and times (...,)."""
         if self._kernel is None:
-            system = energy(self.mech, loops=False)
+            system = energy_with_slope(self.mech, self.slow)
             names = ("kinetic", "potential", "power", "dissipated")
             chosen = derived_of(self.mech).system(
-                "energy_balance", lambda: system.replace(outputs={n: system.outputs[n] for n in names})
+                ("energy_balance", self.slow), lambda: system.replace(outputs={n: system.outputs[n] for n in names})
             )
             self._kernel = kernel_of(chosen)
         states = {**flow.layout.split(x), "t": np.asarray(t, dtype=float)}

@@ -36,6 +36,7 @@ class RunState:
 
     t, x      now; x (nx,), or (b, nx) of a batch, NaN where a member failed
     end       s, what the run was asked for
+    since     s, and steps that were counted by then: where this call of the run began; None: with the run
     held      signals between ticks
     memory    of the Stepper
     levels    of the guards of closed loops; or None
@@ -62,6 +63,7 @@ class RunState:
     notes: Log[str] = field(default_factory=Log)
     segments: Log[Segment] = field(default_factory=Log)
     outcomes: np.ndarray | None = None
+    since: tuple[float, float] | None = None
 
     def but(self, **changes: Any) -> RunState:
         """The same with other values of some fields: `dataclasses.replace`, in a fraction of its time."""
@@ -75,9 +77,15 @@ class RunState:
         """Whether it is one state, and no batch."""
         return self.x.ndim == 1
 
-    def begin(self) -> Start:
-        """Where the next stretch begins."""
-        return Start(self.t, self.x, self.held.values, self.memory, self.levels, self.end)
+    @property
+    def tried(self) -> float:
+        """Steps that were counted, rejected ones too; of a batch, of one member in the mean."""
+        total = self.counts.get("steps", 0) + self.counts.get("rejected", 0)
+        return total if self.single else total / max(len(self.x), 1)
+
+    def begin(self, most: int = 10**7) -> Start:
+        """Where the next stretch begins. most: steps that it may take."""
+        return Start(self.t, self.x, self.held.values, self.memory, self.levels, self.end, most)
 
     def gathered(self) -> tuple[np.ndarray, np.ndarray]:
         """(k,) times and (..., k, nx) states of all samples."""

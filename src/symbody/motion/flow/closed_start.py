@@ -19,6 +19,7 @@ from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.model.record.coordinates import sliding
 from symbody.model.record.mechanism import Mechanism
 from symbody.motion.flow.flow import Flow
+from symbody.motion.flow.moving_mass import check_moving_mass
 from symbody.symbolic.system.names import components
 
 SMALL = 1e-9  # relative change of a start that needs no note
@@ -65,6 +66,8 @@ def closed_start(
     shut = found.select([i for i, row in enumerate(found.rows) if row.loop in loops])
     if shut.rows and not (yield Regular(shut, out[at_q], own, t)):
         _check_regular(shut, own, out[at_q], t)
+    if shut.rows:
+        check_moving_mass(shut, own, out[at_q], t)
     out[at_qd] = _velocities(found, flow, own, given.get("qd"), out[at_q], out[at_qd], t, loops)
     return out
 

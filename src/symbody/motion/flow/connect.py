@@ -303,7 +303,9 @@ class _Connecting:
                 columns.setdefault(id(kept[k]), []).append(len(defaults))
                 defaults.append(float(np.broadcast_to(flow.start.get(name, 0), self.symbols[name].shape).flat[k]))
         inputs = {**self.states, **self.extra_states, "t": self.t, **signals}
-        parts = {kind: self._part(kind, system, inputs) for kind, system in flow.systems.items()}
+        # what is recorded comes last: the order of terms, and so their rounding, is that of making
+        made = {k: self._part(k, flow.systems[k], inputs) for k in sorted(flow.systems, key=lambda k: k == "record")}
+        parts = {kind: made[kind] for kind in flow.systems}
         if self.extra_events:
             old = parts.get("events")
             parts["events"] = System(

@@ -122,15 +122,20 @@ class _Building:
         states = {n: f"{n}_dot" for n in self.states}
         inputs = {**self.inputs, "q": self.q, "qd": self.qd}
         known = Quantities(mech, self.graph, inputs, dynamics, self.partition, self.slow)
-        record = recorded(known, outputs)
+        record = recorded(known, None)
         labels, units = labels_of(mech), units_of(mech)
+        project = self._project()
+        happens, directions = known.events()
+        unsolved = self._balance(known) if balance else None
+        impact = self._impact(labels, units) if self.whole else None
+        watch = self._watch(labels, units) if mech.cuts or mech.couplings else None
+        if outputs is not None:  # after all that moves: the order of terms, and so their rounding, is that of making
+            record = recorded(known, outputs)
         qdd = {"qdd": known.qdd} if record.reads_qdd else {}
         for n, quantity in record.chosen.items():
             labels.setdefault(n, quantity.labels)
             units.setdefault(n, quantity.unit)
         units.update({n: u for n, u in dynamics.units.items() if n not in units})
-        project = self._project()
-        happens, directions = known.events()
         return Flow(
             System(f"{name}_rates", inputs=self.inputs, outputs=rates, states=states),
             project=System(f"{name}_project", inputs=self.inputs, outputs=project) if project else None,
@@ -155,9 +160,9 @@ class _Building:
             rated={"qdd": "qd_dot"},
             start={"q": neutral(mech), **_closed_switches(mech), **self._element_starts()},
             prescribed={"q": tuple(self.driven_q), "qd": tuple(self.driven_qd)} if self.driven_q else {},
-            balance=self._balance(known) if balance else None,
-            impact=self._impact(labels, units) if self.whole else None,
-            watch=self._watch(labels, units) if mech.cuts or mech.couplings else None,
+            balance=unsolved,
+            impact=impact,
+            watch=watch,
             name=mech.name,
         )
 

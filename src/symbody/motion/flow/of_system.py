@@ -23,6 +23,7 @@ def system_flow(system: System) -> Flow:
         if system.inputs[state].shape != system.outputs[rate].shape:
             shapes = f"{system.inputs[state].shape} and {system.outputs[rate].shape}"
             raise DefinitionError(f"System {system.name!r}: state {state!r} and rate {rate!r} have shapes {shapes}.")
+    system.check_modes()
     inputs = shared_inputs(system)
     # each state has an output of its own, even if two have the same rate
     rates = {

@@ -28,14 +28,13 @@ from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.mechanics.verbs.driven_efforts import driven_efforts
 from symbody.mechanics.verbs.dynamics import forward_dynamics
 from symbody.mechanics.verbs.energy import OUTPUTS as ENERGIES
-from symbody.mechanics.verbs.energy import energy
 from symbody.mechanics.verbs.kinematics import QUANTITIES as MOTIONS
 from symbody.mechanics.verbs.kinematics import kinematics
 from symbody.mechanics.verbs.reactions import reactions
 from symbody.model.record.joints import KINDS
 from symbody.model.record.mechanism import Mechanism
 from symbody.motion.flow.coordinate_labels import labels_of
-from symbody.motion.flow.dry_friction import with_slope
+from symbody.motion.flow.dry_friction import energy_with_slope, with_slope
 from symbody.symbolic.expr.arrays import Array
 from symbody.symbolic.expr.evaluate import transplant
 from symbody.symbolic.expr.graph import Graph
@@ -194,7 +193,7 @@ class Quantities:
 
     @cached_property
     def _energies(self) -> dict[str, Array]:
-        found = self._apply(energy(self.mech, loops=False), tau=self.tau)  # samples are closed already
+        found = self._apply(energy_with_slope(self.mech, self.slow), tau=self.tau)
         if "loop_power" in self._efforts:
             found["power"] = node_array(found["power"][()] + self._efforts["loop_power"][()], self.graph)
         return found
@@ -220,7 +219,7 @@ class Quantities:
         if joint not in known:
             raise NameLookupError(f"{self.mech.name} has no joint or cut {joint!r}. {nearest(joint, known)}")
         system = reactions(self.mech, [] if cut else [joint], **self._loops("formulation"))
-        found = self._apply(system)
+        found = self._apply(with_slope(self.mech, system, self.slow))
         return Quantity(found[f"reaction_{identifier(joint)}"], WRENCH, ("N m",) * 3 + ("N",) * 3)
 
     @cached_property
@@ -264,7 +263,7 @@ class Quantities:
 
     def _multipliers(self) -> Quantity:
         system = forward_dynamics(self.mech, "base", lam=True, **self._loops("formulation", "alpha", "beta"))
-        return Quantity(self._apply(system)["lam"])
+        return Quantity(self._apply(with_slope(self.mech, system, self.slow))["lam"])
 
     def _loops(self, *names: str) -> dict[str, Any]:
         """How the motion deals with closed loops, as options of a verb: its partition, or those of `names`."""

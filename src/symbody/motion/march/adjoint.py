@@ -19,7 +19,7 @@ from symbody.motion.march.method_tables import RungeKutta
 from symbody.motion.march.run import Signals
 from symbody.motion.march.workspace import ROUND, KernelBuffers, Workspace
 
-WEIGHT = "w_"
+WEIGHT = "w (weights)"  # input of a pullback; no identifier, as STEP_LENGTH
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,7 +43,7 @@ class AdjointMarch:
     """Native adjoint of fixed steps; stateless, thread safe.
 
     rates, states, project   as those of a `March`; step: the map of a step instead of rates, step_node its signals
-    pull      Kernel of the pullback of the rates (or of the step): their inputs and "w_" -> gx, gm, gu
+    pull      Kernel of the pullback of the rates (or of the step): their inputs and WEIGHT -> gx, gm, gu
     pulled    of the projection, likewise; or None
     """
 

@@ -38,7 +38,7 @@ class March:
     second   pairs (positions, velocities) for splitting methods; all states that are not positions are kicked
     project  Kernel of the same inputs -> corrected states under their own names (some or all), used after each step
     guards   Kernel of the same inputs -> output "guard" (ng,)
-    step     a map instead of rates: states, "t", "h", signals -> the states after h, under their own names
+    step     a map instead of rates: states, "t", STEP_LENGTH, signals -> the states after h, under their own names
     step_node  signals of a `step` are those at t + step_node*h
     drift    rates of the positions for splitting methods: "velocities" where they are the velocities themselves, a
              Kernel of the same inputs -> the positions' rates, or None to take them from `rates`, which costs most

@@ -9,6 +9,8 @@ import numpy as np
 
 from symbody.basics.errors import NameLookupError, ShapeError, nearest
 
+STEP_LENGTH = "h (length of the step)"  # input of a step map; no identifier, so that a model may name something h
+
 
 class Ports:
     """Checked names and offsets. Kernels are known by their signature: any with `inputs` and outputs will do.
@@ -54,7 +56,7 @@ class Ports:
         if len(self.rate_offsets) != len(self.offsets):
             raise NameLookupError("Two states have the same rate output; give each state an output of its own.")
         self.sizes = {s: inputs[s].size for s in self.offsets}
-        special = {"t", "h"} if step is not None else {"t"}
+        special = {"t", STEP_LENGTH} if step is not None else {"t"}
         self.signals: dict[str, int] = {}
         self.nu = 0
         for name, port in inputs.items():

@@ -14,7 +14,7 @@ from symbody.codegen.llvm.loading import host
 from symbody.motion.march.adjoint import WEIGHT, kernel_sizes
 from symbody.motion.march.ir.compiled_march import function
 from symbody.motion.march.ir.variational_text import UNROLLED, variational_module
-from symbody.motion.march.march_ports import Ports, parameters_of
+from symbody.motion.march.march_ports import STEP_LENGTH, Ports, parameters_of
 from symbody.motion.march.members import Members
 from symbody.motion.march.method_tables import RungeKutta
 from symbody.motion.march.run import Signals
@@ -138,7 +138,7 @@ class VariationalMarch:
         """Rows of a pullback at the one state of a buffer: only the weights differ from lane to lane."""
         p = self.ports
         inputs: dict[str, tuple[str, int]] = {n: (source, at) for n, at in p.offsets.items()}
-        inputs |= {WEIGHT: (weights, 0), "h": ("H", 0)}
+        inputs |= {WEIGHT: (weights, 0), STEP_LENGTH: ("H", 0)}
         elsewhere = {n: n.upper() for n in kernel_sizes(p.kernels[kind]) if n != "gx"}
         strides = {WEIGHT: p.nx, "gx": p.nx, "gm": columns, "gu": p.nu, "gt": 1, "gh": 1}
         return KernelBuffers(kind, source, "PB", 0, {"gx": 0}, inputs, strides, elsewhere)

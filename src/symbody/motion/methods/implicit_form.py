@@ -8,7 +8,7 @@ import numpy as np
 
 from symbody.basics.errors import NameLookupError, nearest
 from symbody.motion.flow.flow import Flow
-from symbody.motion.methods.implicit_step import Residual
+from symbody.motion.methods.implicit_step import RATE, Residual
 from symbody.symbolic.expr.graph import Graph
 from symbody.symbolic.system.system import System, node_array
 
@@ -26,11 +26,11 @@ def implicit_form(flow: Flow, residual: Residual | None = None) -> tuple[System,
     rates = flow.rates
     with Graph() as graph:
         symbols = {n: _copied(graph, n, a) for n, a in rates.inputs.items()}
-        slopes = {n: _copied(graph, f"{n}_dot", rates.inputs[n]) for n in flow.states}
-        states: dict[str, str | None] = {n: f"{n}_dot" for n in flow.states}
+        slopes = {n: _copied(graph, n + RATE, rates.inputs[n]) for n in flow.states}
+        states: dict[str, str | None] = {n: n + RATE for n in flow.states}
         found = _named(rates, rates.apply(**symbols))
         parts = {n: slopes[n] - found[rates.states[n]] for n in flow.states}
-        inputs: dict[str, Any] = {**symbols, **{f"{n}_dot": a for n, a in slopes.items()}}
+        inputs: dict[str, Any] = {**symbols, **{n + RATE: a for n, a in slopes.items()}}
         if residual is not None:
             given = {**symbols, residual.accelerations: slopes[residual.velocities]}
             if residual.multipliers is not None:

@@ -1,8 +1,8 @@
 """Implicit methods of fixed step as Systems: one step is a map with solve blocks, run by the native march.
 
-A step System has the inputs states, memory of the method, t, h, signals, and outputs under the names of the states and
-of the memory: their values at t + h. Its `clocks` say, for each signal, at which fraction of the step it is to be read
-(it is held over the step).
+A step System has the inputs states, memory of the method, t, STEP_LENGTH, signals, and outputs under the names of the
+states and of the memory: their values at t + h. Its `clocks` say, for each signal, at which fraction of the step it is
+to be read (it is held over the step).
 
     implicit_euler          order 1, L-stable
     midpoint                order 2, symplectic, keeps quadratic invariants (Gauss of one stage)
@@ -20,13 +20,14 @@ import numpy as np
 
 from symbody.basics.errors import DefinitionError, ModelError, NameLookupError, nearest
 from symbody.motion.flow.flow import Flow
+from symbody.motion.march.march_ports import STEP_LENGTH
 from symbody.symbolic.expr.graph import Graph, current_graph
 from symbody.symbolic.expr.implicit import solve
 from symbody.symbolic.expr.node import Node
 from symbody.symbolic.expr.walk import free_symbols
 from symbody.symbolic.system.system import System
 
-TYPICAL_STEP = 1e-3  # s; pivots of Newton's matrix are chosen near it
+RATE, LIKE = " (rate)", " (like its rate)"  # of a state: what generalized_alpha remembers; no ends of identifiers
 
 _G2 = 1 - 0.5**0.5
 _G3 = 0.4358665215084589994160194511935568425  # root of x^3 - 3 x^2 + 3/2 x - 1/6 in (1/6, 1/2)
@@ -111,7 +112,7 @@ def start_system(flow: Flow, method: str | Diagonal, residual: Residual | None =
     outputs: dict[str, Any] = {}
     for name in flow.states:
         if name not in _positions(flow):
-            outputs[f"{name}_dot"] = outputs[f"{name}_like"] = rates.output(rates.states[name])
+            outputs[name + RATE] = outputs[name + LIKE] = rates.output(rates.states[name])
     if residual is not None and residual.multipliers is not None:
         shape = residual.system.inputs[residual.multipliers].shape
         outputs[residual.multipliers] = np.full(shape, rates.graph.zero, dtype=object)
@@ -131,10 +132,6 @@ class _Stepper:
             raise NameLookupError(f"an implicit step has no option {name!r}. {nearest(name, known)}")
         if not 0 <= self.rho <= 1:
             raise DefinitionError(f"rho_inf is {self.rho}; expected a number from 0 (most damping) to 1 (none).")
-        if "h" in flow.rates.inputs or "h" in flow.rates.parameters:
-            raise DefinitionError(
-                f"{flow.rates.name} has a state, input or parameter 'h', the name of the step: rename it."
-            )
         if residual is not None and residual.velocities not in flow.states:
             raise NameLookupError(
                 f"the residual is that of {residual.velocities!r}. {nearest(residual.velocities, flow.states)}"
@@ -142,8 +139,7 @@ class _Stepper:
         self.flow, self.residual = flow, residual
         self.graph = current_graph()
         self.t = self.graph.symbol("t", "time")
-        # a default, so that pivots are chosen for a matrix such as they are met
-        self.h = self.graph.symbol("h", "input", default=TYPICAL_STEP)
+        self.h = self.graph.symbol(STEP_LENGTH, "input")
         self.x = {n: _fresh(self.graph, n, flow.rates.inputs[n]) for n in flow.states}
         self.signals = {n: _fresh(self.graph, n, flow.rates.inputs[n]) for n in flow.signals}
         self.implicit = residual.velocities if residual is not None else ""
@@ -193,14 +189,16 @@ class _Stepper:
 
     def block(self, rows: list[Any], unknowns: list[Any], guess: list[Any], name: str) -> Any:
         join = lambda parts: [v for p in parts for v in np.array(p, dtype=object).flat]  # noqa: E731
-        return solve(join(rows), join(unknowns), join(guess), name=name, **self.newton)
+        # for short steps the matrix is nearly I and the mass matrix: a pivot off its diagonal, sound at some states,
+        # may be exactly zero at others
+        return solve(join(rows), join(unknowns), join(guess), name=name, pivots="diagonal", **self.newton)
 
     def system(self, method: str, outputs: dict[str, Any], memory: dict[str, Any], fraction: float) -> System:
         scalar = lambda node: np.array(node, dtype=object)  # noqa: E731
         rates = self.flow.rates
         return System(
             f"{rates.name}_{method}",
-            inputs={**self.x, **memory, "t": scalar(self.t), "h": scalar(self.h), **self.signals},
+            inputs={**self.x, **memory, "t": scalar(self.t), STEP_LENGTH: scalar(self.h), **self.signals},
             outputs=outputs,
             clocks=dict.fromkeys(self.signals, fraction),
             units={n: u for n, u in rates.units.items() if n in self.x or n in self.signals},
@@ -223,7 +221,7 @@ class _Stepper:
 
     def _stage(self, t: Node, base: dict[str, np.ndarray], step: Node, name: str) -> dict[str, np.ndarray]:
         """Rates k of a stage x = base + step k, x' = f(t, x); unknown are those x that do not follow from others."""
-        z = {n: _fresh(self.graph, f"stage_{n}", x) for n, x in base.items()}
+        z = {n: _fresh(self.graph, n, x, "stage") for n, x in base.items()}
         rates = self.rates(t, z)
         followers = _followers(z, rates, self.implicit)
         full = {n: base[n] + step * rates[n] if n in followers else z[n] for n in z}
@@ -260,29 +258,29 @@ class _Stepper:
         # with constraints, unknowns and equations are scaled to displacements, so that roundings of h(q) stay below
         # the tolerance and the matrix keeps its condition as h goes to 0 (Bottasso, Bauchau and Cardona 2007)
         unit = beta * h * h if constrained else self.graph.one
-        unknown = {n: _fresh(self.graph, f"next_{n}_dot", self.x[n]) for n in moved}
+        unknown = {n: _fresh(self.graph, n + RATE, self.x[n], "next") for n in moved}
         z = {n: np.array(y / unit, dtype=object) for n, y in unknown.items()}
-        memory = {f"{n}{end}": _fresh(self.graph, f"{n}{end}", self.x[n]) for n in moved for end in ("_dot", "_like")}
+        memory = {n + end: _fresh(self.graph, n + end, self.x[n]) for n in moved for end in (RATE, LIKE)}
         like, after = {}, {}
         for n in moved:
             m = alpha_m if n in second else first_m
-            dot, old = memory[f"{n}_dot"], memory[f"{n}_like"]
+            dot, old = memory[n + RATE], memory[n + LIKE]
             like[n] = ((1 - alpha_f) * z[n] + alpha_f * dot - m * old) * (1 / (1 - m))
             gamma = 0.5 + alpha_f - m
             after[n] = self.x[n] + h * ((1 - gamma) * old + gamma * like[n])
         for q, v in positions.items():
-            mean = self.x[v] + h * ((0.5 - beta) * memory[f"{v}_like"] + beta * like[v])
+            mean = self.x[v] + h * ((0.5 - beta) * memory[v + LIKE] + beta * like[v])
             after[q] = self._moved(q, v, mean)
         after = {n: after[n] for n in self.flow.states}
         t = self.t + h
         rates = self.rates(t, after)
         rows: list[Any] = []
         unknowns: list[Any] = [unknown[n] for n in moved]
-        guess: list[Any] = [memory[f"{n}_dot"] * unit for n in moved]
+        guess: list[Any] = [memory[n + RATE] * unit for n in moved]
         multipliers: dict[str, Any] = {}
         if residual is not None and residual.multipliers is not None:
             name = residual.multipliers
-            lam = _fresh(self.graph, f"next_{name}", residual.system.inputs[name])
+            lam = _fresh(self.graph, name, residual.system.inputs[name], "next")
             memory[name] = _fresh(self.graph, name, lam)  # the guess of the next step, and a result
             unknowns.append(lam)
             guess.append(memory[name] * unit)
@@ -296,7 +294,7 @@ class _Stepper:
         found = self.block(rows, unknowns, guess, "generalized_alpha")
         outputs = {n: found.at(after[n]) for n in self.flow.states}
         for n in moved:
-            outputs[f"{n}_dot"], outputs[f"{n}_like"] = found.at(z[n]), found.at(like[n])
+            outputs[n + RATE], outputs[n + LIKE] = found.at(z[n]), found.at(like[n])
         outputs |= {n: found.at(lam) for n, lam in multipliers.items()}
         return self.system("generalized_alpha", outputs, memory, fraction=1.0)
 
@@ -326,14 +324,15 @@ def _positions(flow: Flow) -> dict[str, str]:
     return dict(flow.second)
 
 
-def _fresh(graph: Graph, name: str, like: Any) -> np.ndarray:
-    """Symbols of a shape, named after the array."""
+def _fresh(graph: Graph, name: str, like: Any, scope: str = "") -> np.ndarray:
+    """Symbols of a shape, named after the array; those of other arrays and scopes are others, whatever their names."""
+    scope = f"{scope} {name}"
     out = np.empty(np.shape(like), dtype=object)
     if out.shape == ():
-        out[()] = graph.symbol(name, "state")
+        out[()] = graph.symbol(name, "state", scope=scope)
         return out
     for k in range(out.size):
-        out.flat[k] = graph.symbol(f"{name}_{k + 1}", "state")
+        out.flat[k] = graph.symbol(f"{name}_{k + 1}", "state", scope=scope)
     return out
 
 

@@ -220,7 +220,7 @@ class LaneStepper:
             run = self.march.fixed(self.method, states, memory, stop, times, **grid, **options)
         else:
             assert isinstance(self.method, RungeKutta)
-            most = self._most(start.x.ndim == 1)
+            most = self._most(start)
             accuracy: dict[str, Any] = dict(rtol=s.rtol, atol=s.atol, max_steps=most, cost=int(100 * self.cost))
             run = self.march.adaptive(self.method, states, memory, stop, times, **accuracy, **options)
         done = stops.clock[: int(run.stops.max(initial=0))]
@@ -233,9 +233,9 @@ class LaneStepper:
             after["ended"] = status
         return self._legs(run, start, stop, times, after, status), after
 
-    def _most(self, single: bool) -> int:
+    def _most(self, start: Start) -> int:
         """Steps in one call: of one state few, so that stiffness is noticed."""
-        return min(self.chunk, FEW, self.setup.max_steps) if single else self.setup.max_steps
+        return min(self.chunk, FEW, start.most) if start.x.ndim == 1 else self.setup.max_steps
 
     def _statistics(self, run: LaneRun) -> dict[str, int]:
         names = ("steps", "evaluations") if self.setup.step is not None else ("steps", "rejected", "evaluations")
@@ -243,7 +243,7 @@ class LaneStepper:
 
     def _leg(self, run: LaneRun, start: Start, times: np.ndarray, after: Memory) -> Leg:
         count, status = int(run.samples[0]), int(run.status[0])
-        if status == 4 and self._most(True) < self.setup.max_steps:
+        if status == 4 and self._most(start) < start.most:
             status = 0
         rules = () if self.setup.events is None else self.setup.events.events
         ring, number = after["instants"][0], int(after["n_instants"][0])

@@ -136,7 +136,7 @@ def _field(s: Setup) -> VectorField:
 
 
 def _chosen(s: Setup) -> dict[str, Any]:
-    return dict(rtol=s.rtol, atol=s.atol, max_steps=s.max_steps, parts=Parts(s.start), **s.guarded)
+    return dict(rtol=s.rtol, atol=s.atol, parts=Parts(s.start), **s.guarded)
 
 
 def _scipy(name: str) -> Callable[[Setup], Stepper]:

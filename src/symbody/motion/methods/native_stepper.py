@@ -462,14 +462,14 @@ class NativeAdaptive(Native):
         t, x, t_end = start.t, start.x, stop
         single = x.ndim == 1
         chunk, longest = self.limits(x)
-        steps = min(chunk, self.max_steps) if single else self.max_steps
+        steps = min(chunk, start.most) if single else self.max_steps
         signals = self.table(start, t, t_end, ())
         assert isinstance(self.method, RungeKutta)
         run = self.march.adaptive(
             self.method, x, t, t_end, times, rtol=self.rtol, atol=self.atol, first_step=start.memory.get("next"),
             max_step=longest, max_steps=steps, signals=signals, **self.options(start),
         )  # fmt: skip
-        return self._leg(start, run, t_end, times, steps == chunk), {"next": np.array(run.h_next)}
+        return self._leg(start, run, t_end, times, steps < start.most), {"next": np.array(run.h_next)}
 
     def check_memory(self, start: Start) -> None:
         """See `stepper.check_memory`."""
@@ -488,7 +488,7 @@ class NativeAdaptive(Native):
     @staticmethod
     def alike(start: Start, stop: float) -> Any:
         """Runs with the same can be advanced in one call: each has its own time and step size."""
-        return stop
+        return stop, min(start.most, FEW)
 
     @staticmethod
     def advance_all(
@@ -499,7 +499,7 @@ class NativeAdaptive(Native):
         wanted = max(times, key=len)
         first = np.array([len(wanted) - len(own) for own in times])
         limits = [stepper.limits(s.x) for stepper, s in parts]
-        chunk, steps = limits[0][0], min(limits[0][0], one.max_steps)
+        steps = min(limits[0][0], *(s.most for _, s in parts))
         assert isinstance(one.method, RungeKutta)
         run = one.march.adaptive(
             one.method, np.array([s.x for _, s in parts]), np.array([s.t for _, s in parts]), stop, wanted,
@@ -510,7 +510,7 @@ class NativeAdaptive(Native):
         out = []
         for k, (stepper, start) in enumerate(parts):
             own = run.member(k, int(first[k]))
-            leg = stepper._leg(start, own, stop, times[k], steps == chunk)
+            leg = stepper._leg(start, own, stop, times[k], steps < start.most)
             out.append((leg, {"next": np.array(own.h_next)}))
         return out
 

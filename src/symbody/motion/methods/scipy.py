@@ -50,7 +50,7 @@ class SciPyStepper:
         atol: float | np.ndarray = 1e-9,
         directions: Sequence[int] | np.ndarray | None = None,
         passive: Sequence[bool] | np.ndarray | None = None,
-        max_steps: int = 1_000_000,
+        max_steps: int = 10_000_000,
         loops: LoopGuards | None = None,
         signals: InputSignals | None = None,
         parts: Parts = WHOLE,
@@ -122,7 +122,7 @@ class _SciPyStretch:
         outcome = Outcome.FINISHED
         solver = self._solver(field.rates, t, x, t_end, **self._options)
         while t < t_end:
-            if steps >= self._max_steps:
+            if steps >= min(self._max_steps, self.start.most):
                 outcome = Outcome.TOO_MANY_STEPS
                 break
             before = x

@@ -32,6 +32,7 @@ class Start:
     memory  what the method returned at the end of the stretch before
     levels  of the guards of closed loops; or None
     end     s, of the whole run
+    most    steps that methods which choose theirs may still take, rejected ones too
     """
 
     t: float
@@ -40,6 +41,7 @@ class Start:
     memory: Memory = field(default_factory=dict)
     levels: Levels | None = None
     end: float = math.inf
+    most: int = 10**7
 
 
 @dataclass(frozen=True, eq=False)

@@ -63,7 +63,7 @@ class CvodeStepper:
         atol: float | np.ndarray = 1e-9,
         directions: Sequence[int] | np.ndarray | None = None,
         passive: Sequence[bool] | np.ndarray | None = None,
-        max_steps: int = 1_000_000,
+        max_steps: int = 10_000_000,
         loops: LoopGuards | None = None,
         signals: InputSignals | None = None,
         parts: Parts = WHOLE,
@@ -101,7 +101,7 @@ class CvodeStepper:
         look = lambda t, x: loop_guards(self.loops, self.field, start, t, x)  # noqa: E731
         leg = _leg(
             self._solver, self._pace, begin, float(start.t), y, float(stop), times, self.field.project, self._why,
-            self.loops, look, self.guards,
+            self.loops, look, self.guards, start.most,
         )  # fmt: skip
         return leg, {}
 
@@ -148,7 +148,7 @@ class IdaStepper:
         index: int = 1,
         rtol: float = 1e-6,
         atol: float | np.ndarray = 1e-9,
-        max_steps: int = 1_000_000,
+        max_steps: int = 10_000_000,
         loops: LoopGuards | None = None,
         field: VectorField | None = None,
         held: InputSignals | None = None,
@@ -229,7 +229,7 @@ class IdaStepper:
 
         leg = _leg(
             self._solver, self._pace, begin, float(start.t), y, float(stop), times, self._project, self._why,
-            self.loops, look, self.guards,
+            self.loops, look, self.guards, start.most,
         )  # fmt: skip
         return leg, {}
 
@@ -371,6 +371,7 @@ def _leg(
     loops: LoopGuards | None,
     look: Callable[[float, np.ndarray], np.ndarray | None],
     guards: _Guards,
+    most: int,
 ) -> Leg:
     """One stretch, step by step; samples are interpolated in the last one, so that they change nothing.
 
@@ -395,6 +396,9 @@ def _leg(
     with np.errstate(all="ignore"):
         found = start() if t_end > t else None
         while found is not None and t < t_end:
+            if len(nodes) >= most:
+                outcome = Outcome.TOO_MANY_STEPS
+                break
             try:
                 if found.status >= 0:
                     found = solver.step(t_end, method="onestep", tstop=t_end)

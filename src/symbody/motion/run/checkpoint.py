@@ -10,7 +10,6 @@ import json
 import math
 import zipfile
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -35,6 +34,7 @@ from symbody.motion.run.assembled_plan import assembled, together
 from symbody.motion.run.call_record import functions_of, other_arguments
 from symbody.motion.run.checkpoint_values import (
     SLACK,
+    came_to,
     check_counted,
     check_counts,
     check_ended,
@@ -213,6 +213,7 @@ def _meta(run: RecordedEnd, arrays: dict[str, np.ndarray]) -> dict[str, Any]:
         "t": state.t,
         "end": state.end,
         "reached": run.reached,
+        "beyond": run.beyond,
         "outcome": None if outcome is None else outcome.name,
         "outcomes": None if state.outcomes is None else [o.name for o in state.outcomes],
         "statistics": dict(state.counts),
@@ -341,7 +342,7 @@ def _check_fields(meta: Mapping[str, Any], arrays: Mapping[str, np.ndarray]) -> 
         raise ValueError(f"steps of {settings['step']:g} s in a run from {start:g} to {end:g} s")
     if settings["step"] is not None:
         check_step_resolved(settings["step"], start, end)
-    check_reached(meta["reached"], start, settings["step"], settings["max_steps"])
+    check_reached(meta["reached"], now, settings["step"], settings["max_steps"])
     check_ended(meta["outcome"], meta["reached"], end)
     check_counts(meta["statistics"], meta["notes"])
     check_instants(arrays.get("instants"))
@@ -462,7 +463,7 @@ def _run(
     check_now(flow, x[alive], corrected)
     anchor = Reached(plan, state)
     outcome = None if meta["outcome"] is None else Outcome[meta["outcome"]]
-    return RecordedEnd(Reached(plan, replace(state, t=float(meta["reached"])), outcome), anchor)
+    return RecordedEnd(Reached(plan, came_to(state, meta["reached"], meta.get("beyond", 0)), outcome), anchor)
 
 
 def _tuple(value: Any) -> tuple[Any, ...]:

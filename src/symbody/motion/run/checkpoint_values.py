@@ -14,6 +14,7 @@ import numpy as np
 
 from symbody.motion.events.events import Happened
 from symbody.motion.events.plan import Settings
+from symbody.motion.events.state import RunState
 from symbody.motion.flow.connect import Line
 from symbody.motion.flow.event_rules import When
 from symbody.motion.flow.flow import Flow
@@ -30,11 +31,20 @@ CLOSED = 1e-6  # of a state, where it is corrected: unit quaternions, prescribed
 MOST_AT_ONCE = 2_000_000  # steps of one call of the march, of the smallest model
 
 
-def check_reached(reached: float, start: float, step: float | None, max_steps: int) -> None:
-    """ValueError where a run with steps of one length cannot have come so far: it ends at `max_steps`, or a call of the
-    march later."""
-    if step is not None and (reached - start) / step > max_steps + MOST_AT_ONCE:
-        raise ValueError(f"{reached:g} s were reached from {start:g} s by at most {max_steps} steps of {step:g} s")
+def check_reached(reached: float, now: float, step: float | None, max_steps: int) -> None:
+    """ValueError where a run with steps of one length cannot have come so far from where it goes on: it was in a call
+    of the march, and ended after `max_steps` at the latest."""
+    if step is not None and (reached - now) / step > max_steps + MOST_AT_ONCE:
+        raise ValueError(f"{reached:g} s were reached from {now:g} s by at most {max_steps} steps of {step:g} s")
+
+
+def came_to(state: RunState, reached: Any, beyond: Any) -> RunState:
+    """Where a run ended that goes on from `state`: the instant, and the steps that were counted until then."""
+    if beyond.__class__ not in (int, float) or not 0 <= beyond < math.inf:
+        raise ValueError(f"{beyond!r} steps beyond {state.t:g} s")
+    members = 1 if state.single else len(state.x)
+    counts = {**state.counts, "steps": state.counts.get("steps", 0) + beyond * members}
+    return state.but(t=float(reached), counts=counts)
 
 
 def check_ended(outcome: str | None, reached: float, end: float) -> None:

@@ -38,6 +38,7 @@ from symbody.motion.run.assembled_plan import replanned
 from symbody.motion.run.batch import Batch
 from symbody.motion.run.call_record import call_again, call_record, partition_again, partition_record
 from symbody.motion.run.checkpoint_values import (
+    came_to,
     check_counted,
     check_counts,
     check_ended,
@@ -112,6 +113,7 @@ def _member(run: RecordedEnd, number: Callable[[PartitionChoice], int]) -> dict[
         "t": float(state.t),
         "end": float(state.end),
         "reached": float(run.reached),
+        "beyond": float(run.beyond),
         "outcome": None if outcome is None else outcome.name,
         "method": plan.settings.method,
         "equations": equations_of(plan.flow),
@@ -201,7 +203,9 @@ def _put(making: Asking[Any], batch: Batch, data: Any, known: Known, where: str)
     there = _state(data, flows, marks)
     check_memory(plan.stepper, there.begin())
     outcome = None if data["outcome"] is None else Outcome[data["outcome"]]
-    return RecordedEnd(Reached(plan, there.but(t=float(data["reached"])), outcome), Reached(plan, there))
+    return RecordedEnd(
+        Reached(plan, came_to(there, data["reached"], data.get("beyond", 0)), outcome), Reached(plan, there)
+    )
 
 
 def _state(data: Mapping[str, Any], flows: Sequence[Flow], marks: Mapping[str, Any]) -> RunState:
@@ -281,7 +285,7 @@ def _check_member(plan: Plan, batch: Batch, data: Mapping[str, Any]) -> None:
         raise ValueError("a memory that is no array")
     if not np.isfinite([now, end, reached]).all() or not start <= now <= end or not now <= reached <= end:
         raise ValueError(f"it goes on at {now!r} s, from {reached!r} s in a run up to {end!r} s")
-    check_reached(reached, start, batch.settings.step, batch.settings.max_steps)
+    check_reached(reached, now, batch.settings.step, batch.settings.max_steps)
     check_ended(data["outcome"], reached, end)
     check_instants(batch.settings.sampling.instants)
     check_log(at, now)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import signal
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
@@ -12,9 +13,10 @@ from typing import Any
 import numpy as np
 
 from symbody.motion.events.events import Happened
-from symbody.motion.events.plan import Change, Hook, Plan
+from symbody.motion.events.plan import Change, Hook, Plan, Settings
 from symbody.motion.events.queries import Ask, Asking
 from symbody.motion.events.state import RunState
+from symbody.motion.methods.step_grid import NEAR, step_index
 from symbody.motion.methods.stepper import Followed, Leg, Memory, Start
 from symbody.motion.run.assembled_plan import replanned
 from symbody.motion.trajectory.outcome import Outcome
@@ -76,10 +78,11 @@ def course(plan: Plan, state: RunState, interrupted: Callable[[], bool]) -> Cour
             yield Reached(plan, _with_end(state), outcome)
             return
         yield Reached(plan, state)
+    limit = limit_of(settings, state)
     while end - state.t > 4 * EPS * max(abs(end), abs(state.t)):
-        stop = min(end, plan.stepper.border(state.t, end), *(h.next(plan, state) for h in _python_hooks(plan)))
+        stop = min(end, limit, plan.stepper.border(state.t, end), *(h.next(plan, state) for h in _python_hooks(plan)))
         low, high = np.searchsorted(wanted, [state.t, stop], side="right")
-        leg, memory = yield StretchStep(plan, state.begin(), stop, wanted[low:high])
+        leg, memory = yield StretchStep(plan, state.begin(_left(settings, state)), stop, wanted[low:high])
         if leg.followed is not None and leg.followed.begin is not None:
             state = _first(state, leg.followed.begin, bool(len(wanted)) and wanted[0] <= settings.start)
         plan, state, leg = yield from _taken(plan, state.but(memory=memory), leg, wanted[low:])
@@ -93,6 +96,9 @@ def course(plan: Plan, state: RunState, interrupted: Callable[[], bool]) -> Cour
             yield Reached(plan, _with_end(state), outcome)
             return
         if state.t < end:
+            if state.t >= limit:  # a longer run does not stop here
+                yield Reached(plan, _with_end(state.but(outcomes=_all_cut(state.outcomes))), Outcome.TOO_MANY_STEPS)
+                return
             yield Reached(plan, state)
             early = _ended_early(plan, state, interrupted)
             if early is not None:
@@ -110,7 +116,33 @@ def _ended_early(plan: Plan, state: RunState, interrupted: Callable[[], bool]) -
     """Why the run goes no further, if it does not."""
     if interrupted():
         return Outcome.INTERRUPTED
-    return Outcome.TOO_MANY_STEPS if state.counts.get("steps", 0) > plan.settings.max_steps else None
+    return Outcome.TOO_MANY_STEPS if _left(plan.settings, state) < 1 else None
+
+
+def limit_of(settings: Settings, state: RunState) -> float:
+    """s, where steps of one length have been as many as one call may take; inf if the run ends before."""
+    if settings.step is None:
+        return math.inf
+    begun = settings.start if state.since is None else state.since[0]
+    last = step_index(settings.start, settings.step, begun)[0] + settings.max_steps
+    limit = settings.start + last * settings.step
+    return limit if state.end - limit > NEAR * settings.step else math.inf
+
+
+def _left(settings: Settings, state: RunState) -> int:
+    """How many steps a method that chooses them may still take in this call."""
+    if settings.step is not None:
+        return settings.max_steps
+    return settings.max_steps - int(state.tried - (0 if state.since is None else state.since[1]))
+
+
+def _all_cut(outcomes: np.ndarray | None) -> np.ndarray | None:
+    """(b,) of a batch whose members were on their way."""
+    if outcomes is None:
+        return None
+    cut = outcomes.copy()
+    cut[outcomes == Outcome.FINISHED] = Outcome.TOO_MANY_STEPS
+    return cut
 
 
 # -- the parts of a stretch

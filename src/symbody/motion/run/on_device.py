@@ -13,10 +13,12 @@ from symbody.motion.events.plan import Plan
 from symbody.motion.events.state import RunState
 from symbody.motion.methods.device_stepper import OnDevice
 from symbody.motion.methods.native_stepper import OUTCOMES
+from symbody.motion.run.loop import limit_of
 from symbody.motion.run.side_by_side import SideBySide
-from symbody.motion.trajectory.outcome import worst
+from symbody.motion.trajectory.outcome import Outcome, worst
 from symbody.motion.trajectory.trajectory import Trajectory
 
+TOO_MANY = next(status for status, outcome in OUTCOMES.items() if outcome is Outcome.TOO_MANY_STEPS)
 KINDS = ("mean", "min", "max", "final")  # the first three as they stand in the arrays of a march
 
 
@@ -50,14 +52,16 @@ def reduced(made: tuple[Plan, RunState] | SideBySide, kinds: tuple[str, ...]) ->
     assert isinstance(stepper, OnDevice)
     if plan.settings.step is None:
         raise DefinitionError("reductions count steps of fixed length; give ", Named("step", "..."), " in seconds.")
-    run = stepper.reduced(state.begin(), state.end)
-    status = run["status"]
-    x = np.where(status[:, None] == 0, run["x_end"], np.nan)
+    end = min(state.end, limit_of(plan.settings, state))
+    run = stepper.reduced(state.begin(), end)
+    status = np.where((run["status"] == 0) & (end < state.end), TOO_MANY, run["status"])
+    there = np.isin(status, (0, TOO_MANY))[:, None]
+    x = np.where(there, run["x_end"], np.nan)
     values = {n: a[:, None] for n, a in flow.layout.split(x).items()}
     labels = {n: found for n, found in flow.labels.items() if n in values and found}
     units = {n: unit for n, unit in flow.units.items() if n in values or n == "t"}
     for kind in (k for k in kinds if k != "final"):
-        found = np.where(status[:, None] == 0, run["reduced"].reshape(len(x), 3, -1)[:, KINDS.index(kind)], np.nan)
+        found = np.where(there, run["reduced"].reshape(len(x), 3, -1)[:, KINDS.index(kind)], np.nan)
         for n, a in flow.layout.split(found).items():
             values[f"{kind}.{n}"] = a[:, None]
             if n in labels:
@@ -67,6 +71,6 @@ def reduced(made: tuple[Plan, RunState] | SideBySide, kinds: tuple[str, ...]) ->
     outcomes = np.array([OUTCOMES[int(k)] for k in status], dtype=object)
     counts = {"steps": int(run["taken"].sum())}
     return Trajectory(
-        np.array([state.end]), values, labels, units, worst(outcomes), outcomes, counts, (), flow.name,
+        np.array([end]), values, labels, units, worst(outcomes), outcomes, counts, (), flow.name,
         plan.settings.method, tuple(state.notes), None,
     )  # fmt: skip

@@ -139,7 +139,7 @@ class _Closed:
         rules = () if found.events is None else found.events.events
         driven = any(j.mode == "driven" for j in self.mech.joints)
         acted = bool(found.assignments) or any(rule.acts for rule in rules) or driven
-        balance = None if acted else EnergyBalance(self.mech, self.settings.parameters)
+        balance = None if acted else EnergyBalance(self.mech, self.settings.parameters, self.settings.slow)
         return watcher_of(
             self.mech, self.model.formalism, partition, self.partition is not None, found, self.settings, self._remade,
             balance,

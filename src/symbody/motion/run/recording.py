@@ -37,6 +37,11 @@ class RecordedEnd:
         outcome = self.last.outcome
         return self.goal if outcome is not None and outcome.ok else self.last.state.t
 
+    @property
+    def beyond(self) -> float:
+        """Steps that were counted after the anchor, of one member of a batch in the mean."""
+        return self.last.state.tried - self.anchor.state.tried
+
 
 def trajectory(run: RecordedEnd) -> Trajectory:
     """States, inputs and recorded quantities at the samples."""

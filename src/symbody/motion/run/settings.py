@@ -22,6 +22,7 @@ from symbody.motion.flow.dry_friction import SLOW
 from symbody.motion.flow.loop_treatment import Augmented, Reduced
 
 RTOL = 1e-8
+INSTANTS = 1000  # that a run has at least, told apart by doubles
 
 
 @dataclass(frozen=True)
@@ -107,6 +108,7 @@ def check_numbers(
     """Positive, finite seconds and tolerances, as Python's numbers: single ones of NumPy would round what they meet."""
     duration = real_argument("duration", duration, "a positive number of seconds", above=0.0)
     t0 = real_argument("t0", t0, "a finite number of seconds")
+    check_long_enough("duration", duration, t0)
     if step is not None:
         step = real_argument("step", step, "a positive number of seconds", above=0.0)
         if step > duration * (1 + 1e-9):
@@ -116,6 +118,17 @@ def check_numbers(
     rtol = real_argument("rtol", rtol, "a positive number", above=0.0)
     atol = rtol if atol is None else real_argument("atol", atol, "a positive number", above=0.0)
     return duration, step, t0, rtol, atol
+
+
+def check_long_enough(name: str, duration: float, start: float) -> None:
+    """Seconds in which time passes: doubles at an instant t lie eps |t| apart."""
+    spacing = float(np.spacing(max(abs(start), abs(start + duration))))
+    if duration < INSTANTS * spacing:
+        raise DefinitionError(
+            Named(name, f"{duration:g}"),
+            f" s is too short: doubles near {start:g} s lie {spacing:.2g} s apart. Expected at least {INSTANTS} of "
+            "them; begin at an earlier time.",
+        )
 
 
 def check_step_resolved(step: float, start: float, end: float) -> None:

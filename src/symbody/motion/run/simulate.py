@@ -34,7 +34,7 @@ from symbody.motion.run.on_device import read_device, reduced
 from symbody.motion.run.progress_bar import counted, progress_bar
 from symbody.motion.run.recording import RecordedEnd, trajectory
 from symbody.motion.run.run_equations import RunModel
-from symbody.motion.run.settings import Tolerance, check_limits, check_numbers, read_options
+from symbody.motion.run.settings import Tolerance, check_limits, check_long_enough, check_numbers, read_options
 from symbody.motion.run.side_by_side import SideBySide, side_by_side
 from symbody.motion.trajectory.outcome import Outcome
 from symbody.motion.trajectory.stream import Stream, send, stream_of
@@ -93,7 +93,9 @@ def simulate(
                 members go chunk by chunk: what is returned has outcomes but no values, and memory does not grow
     device      "cuda" or "cuda:1": the batch is marched on that GPU ([gpu.md]); precision: double, single or fast there
     reduce      of a device: some of "mean", "min", "max", "final": of the states over all steps, without recording them
-    max_steps   after which the run ends; threads: of a batch; progress: whether a bar is shown
+    max_steps   after which this call ends; `resume` takes as many again. Methods that choose their steps count those
+                that they reject, and a batch those of each member
+    threads     of a batch; progress: whether a bar is shown
 
     rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, by their names
     of before.
@@ -296,6 +298,8 @@ def resume(
     goal = ended.goal if duration is None else ended.reached + float(duration)
     if not math.isfinite(goal) or goal < ended.reached:
         raise wrong_argument("duration", duration, "a positive number of seconds")
+    if duration:
+        check_long_enough("duration", float(duration), ended.reached)
     if isinstance(ended, Ensemble):
         motion = _run_ensemble(ended.batch, [_going_on(ended, k, goal) for k in range(len(ended.runs))], checkpoint)
         return _noted(ended.batch.model.model, motion)
@@ -304,9 +308,11 @@ def resume(
 
 def _further(ended: RecordedEnd, goal: float) -> tuple[Plan, RunState]:
     """It ended between two steps as it was told; a longer run goes on from the last place that both pass."""
-    plan, state = ended.anchor.plan, ended.anchor.state
-    seconds = ended.last.state.counts.get("seconds", 0.0)
-    return plan, replace(state, end=goal, counts={**state.counts, "seconds": seconds})
+    plan, state, last = ended.anchor.plan, ended.anchor.state, ended.last.state
+    seconds = last.counts.get("seconds", 0.0)
+    return plan, replace(
+        state, end=goal, counts={**state.counts, "seconds": seconds}, since=(ended.reached, last.tried)
+    )
 
 
 def _going_on(members: Ensemble, k: int, goal: float) -> Asking[Any]:

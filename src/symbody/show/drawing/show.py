@@ -27,11 +27,11 @@ __all__ = ["body_poses", "show"]
 def show(mechanism: Mechanism, q: Any = None, parameters: Mapping[str, float] | None = None) -> Figure:
     """A matplotlib Figure: a planar mechanism in its plane, any other in space.
 
-    q: (nq,) or {joint: numbers}; if it is not given zero, unit quaternions, and as little as closes the loops;
-    parameters: values in place of the defaults.
+    q: (nq,), {joint: numbers} or the name of a keyframe; if it is not given zero, unit quaternions, and as little as
+    closes the loops; parameters: values in place of the defaults.
     """
     made = numbers(mechanism, parameters)
-    if isinstance(q, Mapping):
+    if isinstance(q, Mapping | str):
         q = guessed(mechanism, q, parameters)[0]
     with np.errstate(over="ignore", invalid="ignore"):  # lengths beyond what is drawn are told below
         body = skeleton(made, closed_coordinates(made) if q is None else checked(mechanism, q))

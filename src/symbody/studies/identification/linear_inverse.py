@@ -224,6 +224,8 @@ def inverse_model(
     inertial  whether the parameters of bodies are unknown; False: those of joints and extra columns alone
     Closed loops are projected on the independent velocities.
     """
+    if not mech.nv:
+        raise ModelError(f"nothing of {mech.name} moves: no efforts tell its parameters. Free a joint.")
     chosen = list(
         dict.fromkeys([*laws, *(["rotor"] if rotor else []), *(["stribeck"] if stribeck is not None else [])])
     )

@@ -9,7 +9,7 @@ from typing import Any, overload
 import numpy as np
 
 from symbody.basics.arguments import declared
-from symbody.basics.errors import ModelError, NameLookupError, nearest, record_argument
+from symbody.basics.errors import ModelError, Named, NameLookupError, nearest, record_argument, wrong_argument
 from symbody.model.record.followers import following
 from symbody.model.record.keyframes import named_state
 from symbody.model.record.mechanism import Mechanism
@@ -17,7 +17,9 @@ from symbody.model.record.parameter_values import check_given
 from symbody.motion.derivatives.run_derivatives import RunDerivatives, derivatives
 from symbody.motion.flow.flow import Flow
 from symbody.motion.trajectory.trajectory import Trajectory
+from symbody.symbolic.expr.arrays import scalar_array
 from symbody.symbolic.expr.derivative import Tangent, tangents
+from symbody.symbolic.expr.evaluate import transplant
 from symbody.symbolic.expr.node import Node
 from symbody.symbolic.system.names import identifier, place_of
 from symbody.symbolic.system.system import System, node_array
@@ -290,6 +292,11 @@ def sensitivity(
 
     Where loops are closed, the start of the independent joints of the partition is held fixed, and the others follow.
     """
+    if isinstance(parameters, Mapping):
+        raise wrong_argument(
+            "parameters", parameters, "names to differentiate by", "Give values of parameters as ",
+            Named("values", "{name: number}"), ".", owner="sensitivity",
+        )  # fmt: skip
     if mode is not None:
         if isinstance(mech, Mechanism):
             check_given(mech, values)
@@ -316,6 +323,7 @@ def _simulated(
     from symbody.motion.run.simulate import simulate
 
     check_given(mech, values)
+    options |= {n: named_state(mech, options[n], n.removesuffix("0"), values) for n in ("q0", "qd0") if n in options}
     mech = following(mech, {*parameters, *(values or {})})
     pieces: tuple[Any, ...] = (*mech.cuts, *mech.couplings)
     switched = [p.name for p in pieces if p.switched]
@@ -336,8 +344,10 @@ def _simulated(
             branch = wanted_at(mech, options["q0"], partition, numbers, options.get("t0", 0.0))
             if branch is not partition:
                 flow = mechanism_flow(mech, outputs=outputs, partition=branch)
+    given = {n: v for n, v in (values or {}).items() if n in flow.parameters}
+    flow = _with_unread(mech, flow, [parameters] if isinstance(parameters, str) else parameters)
     chosen = directions(flow, parameters)
-    trajectory = simulate(sensitivity_flow(flow, parameters), duration, parameters=values, **options)
+    trajectory = simulate(sensitivity_flow(flow, parameters), duration, parameters=given, **options)
     used = {}
     for d in chosen:
         if d.parameter:
@@ -346,6 +356,14 @@ def _simulated(
             if known is not None:
                 used[d.name] = float(known[d.index])
     return Sensitivity(trajectory, tuple(d.name for d in chosen), used)
+
+
+def _with_unread(mech: Mechanism, flow: Flow, names: Sequence[str]) -> Flow:
+    """The Flow with those parameters of the Mechanism that are named, and that none of its equations reads."""
+    own = {n: mech.parameters[n] for n in names if n in mech.parameters and n not in flow.parameters}
+    nodes = transplant(own.values(), {}, flow.rates.graph)
+    more = {n: scalar_array(x) for n, x in zip(own, nodes, strict=True)}
+    return flow.replace(rates=flow.rates.replace(parameters={**flow.rates.parameters, **more})) if own else flow
 
 
 def _closed_start(

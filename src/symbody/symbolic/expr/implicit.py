@@ -12,8 +12,9 @@ from symbody.basics.errors import ExpressionError, ShapeError, SymbodyError, rea
 from symbody.symbolic.expr.call import as_nodes
 from symbody.symbolic.expr.derivative import jacobian
 from symbody.symbolic.expr.evaluate import evaluate
-from symbody.symbolic.expr.lu import lu, solve_linear
+from symbody.symbolic.expr.lu import given_pivots, lu, solve_linear
 from symbody.symbolic.expr.node import SYMBOL, BlockCheck, Node, Pivots, SolveInfo
+from symbody.symbolic.expr.triangular import square_rows
 from symbody.symbolic.expr.walk import at, free_symbols, solve_node, substitute
 
 Condition = tuple[BlockCheck, Any, Any]  # a check, its value and its limit
@@ -73,7 +74,7 @@ def solve(
     name: str = "solve",
     tolerance: float = 1e-12,
     max_iterations: int = 25,
-    pivots: Sequence[tuple[int, int]] | None = None,
+    pivots: str | Sequence[tuple[int, int]] | None = None,
 ) -> Solution:
     """The unknowns (symbols) for which the residuals vanish, near the guess.
 
@@ -81,8 +82,8 @@ def solve(
     The iteration stops when every step is below tolerance * (1 + min(|x|, 1e6 (1 + |guess|))): an angle that a nearly
     singular matrix threw to 1e16 rad is no solution, though every step is small beside it. What does not depend on
     the unknowns is computed once, outside of the iteration. Derivatives come from the implicit function theorem; the
-    guess has none. Newton's linear systems above size 3 are solved by LU; `pivots`, (row, column) pairs, overrides the
-    choice by structure.
+    guess has none. Newton's linear systems above size 3 are solved by LU; `pivots` (pairs or
+    "diagonal", as `lu` takes them) overrides the choice by structure.
     """
     whole_argument("max_iterations", max_iterations, 1)
     real_argument("tolerance", tolerance, "a number, 0 or more", least=0.0)
@@ -109,7 +110,10 @@ def solve(
         if g is not s:
             raise ExpressionError(f"the guess {g} contains an unknown of the block {name!r}; expected other symbols.")
     matrix = jacobian(inside, bound)
-    order = _pivots(matrix, dict(zip(bound, start, strict=True))) if pivots is None else tuple(pivots)
+    if isinstance(pivots, str):
+        order = given_pivots(pivots, square_rows(matrix, "solve")[0]) if len(xs) > 3 else None
+    else:
+        order = _pivots(matrix, dict(zip(bound, start, strict=True))) if pivots is None else tuple(pivots)
     step = [-d for d in solve_linear(matrix, inside, order)]
     info = SolveInfo(name, tuple(bound), float(tolerance), int(max_iterations), order)
     node = solve_node((*inside, *start, *step), info)

@@ -59,13 +59,14 @@ def lu(a: Any, pivots: str | Sequence[tuple[int, int]] | None = None, sample: An
     """Factors of a square matrix A (n, n).
 
     pivots: None chooses them for least fill (Markowitz), among them first +-1, then other numbers, then expressions;
-    "natural" takes the diagonal; else n pairs (row, column).
+    "natural" takes the diagonal in order, "diagonal" the diagonal for least fill, places that are zero by structure
+    last; else n pairs (row, column).
     sample: numeric values of A, shape (n, n) or (k, n, n); a chosen pivot is then at least a tenth of the largest entry
     of its column in each sample.
     """
     rows, n = square_rows(a, "lu")
     values = _samples(sample, n)
-    given = _given_pivots(pivots, n)
+    given = None if pivots is None else list(given_pivots(pivots, rows))
     plan = _check(rows, given) if given is not None else _choose(rows, [], values)
     steps: list[LUStep] = []
     with quiet_collector():
@@ -144,14 +145,18 @@ def _solve_one(factors: LU, b: list[Any]) -> list[Any]:
 # -- choice of pivots
 
 
-def _given_pivots(pivots: str | Sequence[tuple[int, int]] | None, n: int) -> list[tuple[int, int]] | None:
-    if pivots is None:
-        return None
+def given_pivots(pivots: str | Sequence[tuple[int, int]], rows: Sequence[Row]) -> Pivots:
+    """The pivots that a word or a list means for these rows; see `lu`."""
+    n = len(rows)
     if pivots == "natural":
-        return [(k, k) for k in range(n)]
+        return tuple((k, k) for k in range(n))
+    if pivots == "diagonal":
+        return _diagonal(rows)
     if isinstance(pivots, str):
-        raise ExpressionError(f"pivots {pivots!r} were given; expected 'natural', None or a list of (row, column).")
-    given = [(int(r), int(c)) for r, c in pivots]
+        raise ExpressionError(
+            f"pivots {pivots!r} were given; expected 'natural', 'diagonal', None or a list of (row, column)."
+        )
+    given = tuple((int(r), int(c)) for r, c in pivots)
     if sorted(r for r, _ in given) != list(range(n)) or sorted(c for _, c in given) != list(range(n)):
         raise ExpressionError(f"pivots {given} were given; expected each row and each column 0 .. {n - 1} once.")
     return given
@@ -168,6 +173,25 @@ def _check(rows: list[Row], given: list[tuple[int, int]]) -> list[tuple[int, int
             )
         _fill(pattern, r, c)
     return given
+
+
+def _diagonal(rows: Sequence[Row]) -> Pivots:
+    """The diagonal for least fill; places that are zero by structure come after all others, which fill them.
+
+    No such pivot is zero where the matrix is I or a mass matrix but for small parts, or one of these bordered by the
+    rows of constraints and their transpose.
+    """
+    pattern = [set(row) for row in rows]
+    left = list(range(len(rows)))
+    empty = {k for k in left if k not in pattern[k]}
+    out: list[tuple[int, int]] = []
+    while left:
+        below = [sum(k in row for row in pattern) for k in range(len(rows))]
+        k = min(left, key=lambda k: (k in empty, k not in pattern[k], (len(pattern[k]) - 1) * (below[k] - 1), k))
+        left.remove(k)
+        out.append((k, k))
+        _fill(pattern, k, k)
+    return tuple(out)
 
 
 def _fill(pattern: list[set[int]], r: int, c: int) -> None:

@@ -470,7 +470,7 @@ class _Lowering:
         self.lists[block] = []
         self.open[block] = True
         self.parents[block] = self._block_of(scope)
-        inner = _LoweringScope(scope, node)
+        inner = _LoweringScope(scope, node) if n else scope  # a block that only checks names nothing of its own
         rate = (node.flags & 3) | STEP
         around: _LoweringScope | None = scope
         while around is not None and around.solve is not None:

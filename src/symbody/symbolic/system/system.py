@@ -191,6 +191,16 @@ class System(Packed):
                 "Add them to inputs={...} or give them role='parameter'."
             )
 
+    def check_modes(self) -> None:
+        """Each entry of `modes` is the start of an input, or the direction of a guard."""
+        known = [*self.inputs, *(f"{n}.direction" for n in self.guards)]
+        for name in self.modes:
+            if name not in known:
+                raise NameLookupError(
+                    f"modes of System {self.name!r} has {name!r}, which is neither an input nor the direction of a "
+                    f"guard. {nearest(name, known)}"
+                )
+
     def _check_default(self, name: str, value: Any) -> np.ndarray:
         if name not in self.parameters:
             raise NameLookupError(

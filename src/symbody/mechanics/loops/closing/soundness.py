@@ -12,12 +12,13 @@ from typing import Any
 from symbody.mechanics.assembly.constraints import ConstraintRow, Constraints
 from symbody.mechanics.assembly.numeric import usual_unit
 from symbody.mechanics.formalisms import vec3 as t3
+from symbody.mechanics.formalisms.tree import Link
 from symbody.mechanics.loops.closing.factors import CLOSED, Factors
 from symbody.mechanics.loops.partition.structure import Block
 from symbody.mechanics.loops.rows.constraint_rows import cut_frames
-from symbody.model.record.coordinates import parts, sliding, velocity_labels
+from symbody.model.record.coordinates import parts, velocity_labels
 from symbody.model.record.mechanism import Cut
-from symbody.symbolic.expr.arrays import sum_of_products
+from symbody.symbolic.expr.arrays import is_zero, sum_of_products
 from symbody.symbolic.expr.call import as_nodes
 from symbody.symbolic.expr.implicit import Condition, check_block
 from symbody.symbolic.expr.magnitude import Magnitude
@@ -45,35 +46,54 @@ def bounds(found: Constraints, switches: Iterable[Node] = ()) -> Magnitude:
     for part in parts(tree.mechanism):
         quaternions += [tree.q[k] for k in part.quaternion]
     size = Magnitude(quaternions)
-    slides = sliding(tree.mechanism)
     for cut in tree.mechanism.cuts:
-        reach = _reach(found, cut, size)
-        for row in found.rows:
-            if row.loop != cut.name or reach is None:
-                continue
+        links = _links_of(found, cut)
+        reach, own = _reach(found, cut, links, size), [row for row in found.rows if row.loop == cut.name]
+        rates = {k: _rates(links, k, size) for k in dict.fromkeys(k for row in own for k in row.J)}
+        for row in own:
             length = tree.node(cut.length) if row.unit == "m^2" else 1
             for k, e in row.J.items():
-                lever = 1 if slides[k] or row.unit == "rad" else reach
-                if isinstance(e, Node):
-                    size.limit(e, t3.times(length, lever))
+                turn, slide = rates[k]
+                moved = turn if row.unit == "rad" else sum_of_products([(turn, reach), (slide, 1)])
+                if isinstance(e, Node) and not is_zero(moved):
+                    size.limit(e, t3.times(length, moved))
     return size
 
 
-def _reach(found: Constraints, cut: Cut, size: Magnitude) -> Any:
-    """The length of all links between the two frames of a cut, m; None where joints follow others."""
+def _links_of(found: Constraints, cut: Cut) -> list[Link]:
+    """Links between the two frames of a cut."""
     first, second, base = cut_frames(found.tree, cut)
-    lengths = [size(x) for f in (first, second) for x in f.position]
+    out = []
     for f in (first, second):
         for k in found.tree.ancestors(f.link):
             if k == base:
                 break
-            link = found.tree.links[k]
-            if any(len(parts) != 1 or parts[0][1] != 1 for parts in link.columns):
-                return None
-            lengths += [size(x) for x in link.offset]
-            if link.motion.slides:
-                moved = [t3.times(link.q, link.advance)] if link.motion.axial else link.displacement[1]
-                lengths += [size(x) for x in moved if not t3.is_zero(x)]
+            out.append(found.tree.links[k])
+    return out
+
+
+def _rates(links: Sequence[Link], k: int, size: Magnitude) -> tuple[Any, Any]:
+    """Bounds of the rates of turn and of slide, 1/s and m/s, that a unit of velocity k gives to all links together."""
+    turns, slides = [], []
+    for link in links:
+        for i, column in enumerate(link.columns):
+            for factor in (size(f) for j, f in column if j == k):
+                if link.motion.axial:
+                    turns += [(factor, 1)] if link.motion.turns else []
+                    slides += [(factor, size(link.advance))] if link.motion.slides else []
+                else:
+                    (slides if link.motion.slide_rates[i] else turns).append((factor, 1))
+    return sum_of_products(turns), sum_of_products(slides)
+
+
+def _reach(found: Constraints, cut: Cut, links: Sequence[Link], size: Magnitude) -> Any:
+    """The length of all links between the two frames of a cut, m."""
+    lengths = [size(x) for f in cut_frames(found.tree, cut)[:2] for x in f.position]
+    for link in links:
+        lengths += [size(x) for x in link.offset]
+        if link.motion.slides:
+            moved = [t3.times(link.q, link.advance)] if link.motion.axial else link.displacement[1]
+            lengths += [size(x) for x in moved if not t3.is_zero(x)]
     return sum_of_products((x, 1) for x in lengths)
 
 

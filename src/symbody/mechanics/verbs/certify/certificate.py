@@ -114,6 +114,7 @@ def backward(a: Any, b: Any, terms: Any) -> float:
     a, b, terms = np.asarray(a), np.asarray(b), np.abs(np.asarray(terms, dtype=float))
     if a.size == 0:
         return 0.0
+    a = np.broadcast_to(a, np.broadcast_shapes(a.shape, b.shape))  # one of all states, without coordinates
     terms = np.broadcast_to(terms, a.shape)
     largest = np.max(terms, axis=tuple(range(1, terms.ndim)), keepdims=True)
     scale = np.maximum(np.maximum(terms, LEAST_SHARE * largest), 1e-12)

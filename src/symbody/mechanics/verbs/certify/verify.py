@@ -100,8 +100,11 @@ def verify(
         Check("power of the efforts is the rate of the energy", _power_balance(mechanism, point, plain), 1e-9)
     )
     checks += tree_derivatives(mechanism, point, plain, refused)
-    checks += proved_checks(mechanism, made, refused, seed)
-    if closures and loops:
+    if mechanism.nv:
+        checks += proved_checks(mechanism, made, refused, seed)
+    else:
+        refused.append("equations of motion: no joint moves")
+    if closures and loops and mechanism.nv:
         closed, smallest, used = closed_checks(mechanism, states, seed, refused, values, partition, at)
         checks += closed
         checks += closed_proof(mechanism, smallest, used, refused, seed)

@@ -153,6 +153,15 @@ def terms_of(roots: Sequence[Node]) -> list[Terms]:
     return [made[r] for r in roots]
 
 
+def least_length(found: Iterable[Terms]) -> int:
+    """Characters that terms take at least: an atom is written out in each entry it is in, with all that it repeats."""
+    atoms = [{x for monomial, _ in terms for x, _ in monomial if x.op is not SYMBOL} for terms in found]
+    sizes: dict[Node, int] = {}
+    for node in topological(list(dict.fromkeys(x for own in atoms for x in own))):
+        sizes[node] = max(1, sum(sizes[a] for a in node.args))
+    return sum(sizes[x] for own in atoms for x in own)
+
+
 def _one(node: Node, made: dict[Node, Terms]) -> Terms:
     op, args = node.op, node.args
     if op is CONST:

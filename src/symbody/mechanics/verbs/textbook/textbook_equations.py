@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,7 +23,7 @@ from symbody.mechanics.verbs.closed_problem import closed_problem
 from symbody.mechanics.verbs.problem import Problem, problem_of
 from symbody.mechanics.verbs.system_of_tree import has_loops, make_system, time_input
 from symbody.mechanics.verbs.textbook.collected import CollectedTerm, Collector, NamedSum, Sum
-from symbody.mechanics.verbs.textbook.terms import Terms, TooLong, terms_of
+from symbody.mechanics.verbs.textbook.terms import Terms, TooLong, least_length, terms_of
 from symbody.mechanics.verbs.textbook.written import LATEX, TEXT, Script, node_of, write
 from symbody.model.record.coordinates import coordinate_labels
 from symbody.model.record.mechanism import Mechanism
@@ -191,6 +191,8 @@ def _made(mech: Mechanism, loops: bool, longest: int) -> Equations:
             found = {n: terms_of(as_nodes([tree.graph.zero, *a.flat])[1:]) for n, a in arrays.items()}
         except TooLong:
             raise _refused(mech, "their terms are too many to be expanded") from None
+    if least_length(_printed(found)) > longest:
+        raise _refused(mech, f"as a textbook would print them, they have more than {longest} characters")
     collector, groups = _collected(found)
     entries = {}
     for name, array in arrays.items():
@@ -248,11 +250,8 @@ def _with_symbol(tree: Tree) -> tuple[Tree, tuple[str, float] | None]:
 def _collected(found: Mapping[str, list[Terms]]) -> tuple[Collector, tuple[NamedSum, ...]]:
     """A Collector that knows names of sums of parameters that occur often, and those names."""
     trial = Collector()
-    for name, rows in found.items():
-        for i, terms in enumerate(rows):
-            if name == "M" and i // _side(rows) > i % _side(rows):
-                continue
-            trial.collect(terms)
+    for terms in _printed(found):
+        trial.collect(terms)
     often = [key for key, uses in trial.seen.items() if uses >= OFTEN]
     collector, groups = Collector(), []
     for key in often:
@@ -266,6 +265,12 @@ def _collected(found: Mapping[str, list[Terms]]) -> tuple[Collector, tuple[Named
         named[key] = NamedSum(f"{letter}{k + 1}", value)
     collector.named = named
     return collector, tuple(named.values())
+
+
+def _printed(found: Mapping[str, list[Terms]]) -> Iterator[Terms]:
+    """All entries but those of M below its diagonal."""
+    for name, rows in found.items():
+        yield from (x for i, x in enumerate(rows) if name != "M" or i // _side(rows) <= i % _side(rows))
 
 
 def _side(rows: list[Terms]) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import Annotated
 
 import typer
@@ -39,4 +40,7 @@ def verify(
     else:
         print(certificate)
     if not certificate.passed:
+        failed = [c.text for c in certificate.checks if not c.passed]
+        more = f" and {len(failed) - 1} more" if len(failed) > 1 else ""
+        print(f"symbody: {mechanism.name} is not certified: {failed[0]}{more}.", file=sys.stderr)
         raise typer.Exit(1)
