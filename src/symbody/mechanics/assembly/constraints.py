@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.memory import memory_of
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.tree import Tree
-from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.mechanics.formalisms.vec3 import ZERO, Vec, cross
 from symbody.symbolic.expr.arrays import Array, zeros
 
 
@@ -21,13 +20,13 @@ class UnitWrench:
     force (3,) and torque (3,); crossed: two vectors whose product is the torque instead, formed only when it is asked
     """
 
-    force: Vec = t3.ZERO
-    torque: Vec = t3.ZERO
+    force: Vec = ZERO
+    torque: Vec = ZERO
     crossed: tuple[Vec, Vec] | None = None
 
     def __call__(self) -> tuple[Vec, Vec]:
         """(force, torque)"""
-        return self.force, self.torque if self.crossed is None else t3.cross(*self.crossed)
+        return self.force, self.torque if self.crossed is None else cross(*self.crossed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.composite import composite_bodies, unit_wrench
 from symbody.mechanics.formalisms.frame_kinematics import link_motions
 from symbody.mechanics.formalisms.link_poses import poses
 from symbody.mechanics.formalisms.tree import Tree
 from symbody.mechanics.formalisms.tree_energy import centre_of_mass, total_mass
-from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.mechanics.formalisms.vec3 import Vec, cross, plus, times
 from symbody.symbolic.expr.arrays import Array, zeros
 
 
@@ -26,17 +25,17 @@ def centroidal_map(tree: Tree) -> Array:
     out = zeros(6, len(tree.qd))
     for link in tree.links:
         pose, move = places[link.index], moves[link.index]
-        arm = t3.add(move.position, t3.negative(com))
+        arm = move.position - com
         axes = moves[link.parent].rotation if link.motion.axial else move.rotation
         for a, column in enumerate(link.columns):
             impulse = unit_wrench(link, a, bodies[link.index])
             if link.motion.axial:
                 impulse = pose.stem_to_parent(impulse[0]), pose.stem_to_parent(impulse[1])
-            force, moment = (x if axes is None else t3.apply(axes, x) for x in impulse)
-            rows = (*t3.add(moment, t3.cross(arm, force)), *force)
+            force, moment = (x if axes is None else axes @ x for x in impulse)
+            rows = (*moment + cross(arm, force), *force)
             for i, factor in column:
                 for row, x in enumerate(rows):
-                    out[row, i] = t3.plus(out[row, i], t3.times(factor, x))
+                    out[row, i] = plus(out[row, i], times(factor, x))
     return out
 
 
@@ -46,5 +45,5 @@ def centre_of_mass_map(tree: Tree) -> tuple[Vec, Array]:
     com, momentum = centre_of_mass(tree), centroidal_map(tree)[3:]
     out = zeros(3, len(tree.qd))
     for index, x in enumerate(momentum.flat):
-        out.flat[index] = t3.times(share, x)
+        out.flat[index] = times(share, x)
     return com, out
