@@ -1,9 +1,9 @@
 """Vectors and 3 x 3 tensors that read as mathematics: what `expr.arrays` does for any size, without the cost of arrays.
 
-Notation: `u + v`, `u - v`, `-v`, `k * v`; `m @ v`, `m @ n`, `m.T` of tensors; `dot(u, v)`, `cross(u, v)`. Operators of
-scalars are Python's where both are nodes, and `plus`, `minus`, `times`, `sum_of` where one may be an exact 0 or 1: that
-makes no operation. Recursions over thousands of bodies spend their time here: a Vec is a tuple with operators, nothing
-is checked, and its entries are formed in order. Axis numbers are 0, 1, 2.
+Notation: `u + v`, `u - v`, `-v`, `k * v`; `m @ v`, `m @ n`, `m.T` of tensors; `dot(u, v)`, `cross(u, v)`. Scalars
+that may be an exact 0 or 1 go by `plus`, `minus`, `times`, `sum_of`, so that these make no operation. Recursions over
+thousands of bodies spend their time here: a Vec is a tuple with operators, nothing is checked, and its entries are
+formed in order. Axis numbers are 0, 1, 2.
 """
 
 from __future__ import annotations
@@ -11,18 +11,20 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import Any, overload
 
+from symbody.symbolic.expr.arithmetic import add, mul
 from symbody.symbolic.expr.arrays import is_one, is_zero
+from symbody.symbolic.expr.coefficients import negate
 from symbody.symbolic.expr.node import CONST, Node
 
 OTHERS = ((1, 2), (2, 0), (0, 1))  # the plane across an axis, cyclic
 
 
-# -- scalars: two nodes that are no constants come first, as the case that counts
+# -- scalars; two nodes that are no constants come first: they are most, and need neither questions nor dispatch
 
 
 def plus(a: Any, b: Any) -> Any:
     if a.__class__ is Node and b.__class__ is Node and a.op is not CONST and b.op is not CONST:
-        return a + b
+        return add(a, b)
     if is_zero(a):
         return b
     return a if is_zero(b) else a + b
@@ -30,7 +32,7 @@ def plus(a: Any, b: Any) -> Any:
 
 def minus(a: Any, b: Any) -> Any:
     if a.__class__ is Node and b.__class__ is Node and a.op is not CONST and b.op is not CONST:
-        return a - b
+        return add(a, negate(b))
     if is_zero(b):
         return a
     return -b if is_zero(a) else a - b
@@ -38,7 +40,7 @@ def minus(a: Any, b: Any) -> Any:
 
 def times(a: Any, b: Any) -> Any:
     if a.__class__ is Node and b.__class__ is Node and a.op is not CONST and b.op is not CONST:
-        return a * b
+        return mul(a, b)
     if is_zero(a) or is_zero(b):
         return 0
     if is_one(a):
