@@ -48,14 +48,14 @@ PATCHES = (
     Patch(
         "cut_frame_scaled",
         "mechanics/loops/rows/constraint_rows.py",
-        "shift, turn = t3.triple(placement.position)",
-        "shift, turn = t3.scaled(1.001, t3.triple(placement.position))",
+        "shift, turn = vec(placement.position)",
+        "shift, turn = 1.001 * vec(placement.position)",
     ),
     Patch(
         "closure_shifted",
         "mechanics/loops/rows/cut_rows.py",
-        "yield self.row(name, gap.value[k], _component(gap.columns, k)",
-        "yield self.row(name, gap.value[k] + 1e-3, _component(gap.columns, k)",
+        "name, gap.value[k], _component(gap.columns, k)",
+        "name, gap.value[k] + 1e-3, _component(gap.columns, k)",
     ),
     Patch(
         "damper_halved",
@@ -123,8 +123,8 @@ PATCHES = (
     Patch(
         "screw_of_slide",
         "mechanics/formalisms/link_motion.py",
-        "return ((angular, t3.along(link.axis, link.advance)),)",
-        "return ((angular, t3.along(link.axis, 1)),)",
+        "return ((angular, axis_vector(link.axis, link.advance)),)",
+        "return ((angular, axis_vector(link.axis, 1)),)",
     ),
     Patch(
         "quaternion_rate",
@@ -148,7 +148,7 @@ PATCHES = (
         "return -level * direction(v, width)",
         "return level * direction(v, width)",
     ),
-    Patch("rest_forgotten", "mechanics/formalisms/joint_laws.py", "t3.minus(self.q, self.rest)", "self.q"),
+    Patch("rest_forgotten", "mechanics/formalisms/joint_laws.py", "minus(self.q, self.rest)", "self.q"),
     Patch(
         "elastic_damping",
         "mechanics/formalisms/joint_laws.py",
@@ -171,20 +171,20 @@ PATCHES = (
     Patch(
         "rod_too_long",
         "mechanics/loops/rows/cut_rows.py",
-        "t3.minus(t3.dot(gap.value, gap.value), t3.times(length, length))",
-        "t3.minus(t3.dot(gap.value, gap.value), t3.times(1.001, t3.times(length, length)))",
+        "minus(dot(gap.value, gap.value), times(length, length))",
+        "minus(dot(gap.value, gap.value), times(1.001, times(length, length)))",
     ),
     Patch(
         "rod_bias",
         "mechanics/loops/rows/cut_rows.py",
-        "bias = t3.plus(t3.dot(gap.rate, gap.rate), t3.dot(gap.value, gap.bias))",
-        "bias = t3.dot(gap.value, gap.bias)",
+        "bias = plus(dot(gap.rate, gap.rate), dot(gap.value, gap.bias))",
+        "bias = dot(gap.value, gap.bias)",
     ),
     Patch(
         "rod_in_time",
         "mechanics/loops/rows/cut_rows.py",
-        "t3.plus(t3.times(rate, rate), t3.times(length, second))",
-        "t3.times(length, second)",
+        "plus(times(rate, rate), times(length, second))",
+        "times(length, second)",
     ),
     Patch(
         "cut_force_on_first",
@@ -195,8 +195,8 @@ PATCHES = (
     Patch(
         "cut_axes",
         "mechanics/loops/rows/cut_wrenches.py",
-        "cuts[cut.name] = (t3.apply_transposed(axes, force)",
-        "cuts[cut.name] = (t3.apply(axes, force)",
+        "cuts[cut.name] = (axes.T @ force",
+        "cuts[cut.name] = (axes @ force",
     ),
     Patch(
         "coupling_in_time",
@@ -208,11 +208,11 @@ PATCHES = (
     Patch(
         "kinetic_mixed",
         "mechanics/formalisms/tree_energy.py",
-        "mixed = t3.times(2, t3.dot(v, t3.cross(w, s)))",
-        "mixed = t3.dot(v, t3.cross(w, s))",
+        "mixed = times(2, dot(v, cross(w, s)))",
+        "mixed = dot(v, cross(w, s))",
     ),
     Patch(
-        "rotor_without_energy", "mechanics/formalisms/tree_energy.py", "if not t3.is_zero(link.reflected):", "if False:"
+        "rotor_without_energy", "mechanics/formalisms/tree_energy.py", "if not is_zero(link.reflected):", "if False:"
     ),
     Patch(
         "reaction_in_link_axes",
@@ -223,7 +223,7 @@ PATCHES = (
     Patch(
         "slide_in_turning_axes",
         "mechanics/formalisms/frame_kinematics.py",
-        "        slide2 = t3.add(slide2, t3.cross(spin, slide))\n    alpha",
+        "        slide2 = slide2 + cross(spin, slide)\n    alpha",
         "        slide2 = slide2\n    alpha",
     ),
     Patch(

@@ -342,7 +342,8 @@ def test_points_share_one_pass_and_agree_with_plain_kinematics():
     for motions in (world_motions(tree, frames, 2), frame_motions(tree, frames, order=2)):
         nodes = [
             x for m in motions
-            for x in (*sum(m.rotation, ()), *m.position, *m.omega, *m.velocity, *m.alpha, *m.acceleration)
+            for row in (*m.rotation, m.position, m.omega, m.velocity, m.alpha, m.acceleration)
+            for x in row
         ]  # fmt: skip
         s = sb.System("p", inputs={"q": tree.q, "qd": tree.qd, "qdd": tree.qdd}, outputs={"x": nodes})
         results.append(s.compile("python")(q, qd, qdd))

@@ -10,11 +10,11 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.applied_forces import wrenches
 from symbody.mechanics.formalisms.frame_kinematics import frame_motions
 from symbody.mechanics.formalisms.point_motions import frame_of, to_frame, world_motions
 from symbody.mechanics.formalisms.tree import build_tree
+from symbody.mechanics.formalisms.vec3 import cross, vec
 from symbody.model.build.builder import Builder
 from symbody.model.files.mbs import read
 
@@ -50,9 +50,16 @@ def test_force_points_need_fewer_operations_than_robotran(car):
         for force, frame, m in zip(points, frames, motions):
             w = [tree.graph.symbol(f"{force.name}{k}") for k in range(9)]
             inputs[f"W_{force.name}"] = np.array(w, dtype=object)
-            f = to_frame(m.rotation, tuple(w[:3]))
-            moment = t3.add(to_frame(m.rotation, tuple(w[3:6])), t3.cross(t3.add(frame.position, tuple(w[6:])), f))
-            motion = (*m.position, *sum(m.rotation, ()), *m.velocity, *m.omega, *m.acceleration, *m.alpha)
+            f = to_frame(m.rotation, vec(w[:3]))
+            moment = to_frame(m.rotation, vec(w[3:6])) + cross(frame.position + vec(w[6:]), f)
+            motion = (
+                *m.position,
+                *(x for row in m.rotation for x in row),
+                *m.velocity,
+                *m.omega,
+                *m.acceleration,
+                *m.alpha,
+            )
             outputs[force.name] = [*motion, *f, *moment]
         return sb.System("F19", inputs=inputs, outputs=outputs)
 

@@ -11,6 +11,7 @@ from symbody.mechanics.formalisms.applied_forces import wrenches
 from symbody.mechanics.formalisms.efforts import generalized
 from symbody.mechanics.formalisms.newton_euler import at_rest, newton_euler
 from symbody.mechanics.formalisms.tree import build_tree
+from symbody.mechanics.formalisms.vec3 import vec
 from symbody.mechanics.formalisms.wheel import on_ground, on_plane, sliding
 from symbody.model.build.builder import Builder
 from symbody.model.library import grounds
@@ -25,7 +26,7 @@ def contact_kernel(ground):
     """(centre, axle) -> radius, point, forward, side, normal, up, camber of the contact."""
     with sb.Graph() as graph:
         centre, axle = sb.symbols("c1 c2 c3"), sb.symbols("j1 j2 j3")
-        c = on_ground(tuple(centre), tuple(axle), ground, graph)
+        c = on_ground(vec(centre), vec(axle), ground, graph)
         names = ("radius", "point", "forward", "side", "normal", "up", "camber")
         outputs = {n: list(v) if isinstance(v := getattr(c, n), tuple) else v for n in names}
         return sb.System("contact", inputs={"c": centre, "j": axle}, outputs=outputs).compile()
@@ -148,8 +149,8 @@ def test_camber_is_positive_when_the_top_leans_to_the_right():
 def slide_kernel(ground):
     with sb.Graph() as graph:
         c, j, v, w = (sb.symbols(" ".join(f"{n}{k}" for k in "123")) for n in "cjvw")
-        place = on_ground(tuple(c), tuple(j), ground, graph)
-        s = sliding(place, tuple(v), tuple(w), 0)
+        place = on_ground(vec(c), vec(j), ground, graph)
+        s = sliding(place, vec(v), vec(w), 0)
         names = ("along", "across", "lift", "speed", "kappa", "slip_angle")
         outputs = {n: getattr(s, n) for n in names} | {"point": list(place.point), "frame": [place.forward, place.side]}
         return sb.System("slide", inputs={"c": c, "j": j, "v": v, "w": w}, outputs=outputs).compile()
@@ -356,6 +357,6 @@ def test_the_linear_tyre_is_the_tangent_of_a_symmetric_magic_formula():
 def test_plane_contact_needs_no_iteration():
     with sb.Graph():
         c, j = sb.symbols("c1 c2 c3"), sb.symbols("j1 j2 j3")
-        place = on_plane(tuple(c), tuple(j), (0, 0, 1), 0)
+        place = on_plane(vec(c), vec(j), vec((0, 0, 1)), 0)
         s = sb.System("flat", inputs={"c": c, "j": j}, outputs={"r": place.radius, "p": list(place.point)})
     assert s.count().total <= 20

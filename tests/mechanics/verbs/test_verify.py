@@ -8,7 +8,6 @@ import pytest
 import symbody as sb
 from symbody.basics.errors import ModelError, ShapeError
 from symbody.mechanics.formalisms import jacobians, tree
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.loops.rows import constraint_rows as loop_constraints
 from symbody.mechanics.loops.rows import cut_rows
 from symbody.mechanics.verbs.certify import derivatives as verify_derivatives
@@ -269,7 +268,7 @@ def scaled_cut_frame(patch):
 
     def wrong(*given):
         found = right(*given)
-        return replace(found, position=t3.scaled(1.01, found.position))
+        return replace(found, position=1.01 * found.position)
 
     patch.setattr(loop_constraints, "_frame", wrong)
 

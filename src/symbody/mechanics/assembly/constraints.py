@@ -8,9 +8,8 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.memory import memory_of
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.tree import Tree
-from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.mechanics.formalisms.vec3 import ZERO, Vec, cross, times
 from symbody.symbolic.expr.arrays import Array, zeros
 
 Turned = tuple[tuple[str, int, int], ...]  # names of rows that are turned over, the signs of their side and sense
@@ -23,13 +22,13 @@ class UnitWrench:
     force (3,) and torque (3,); crossed: two vectors whose product is the torque instead, formed only when it is asked
     """
 
-    force: Vec = t3.ZERO
-    torque: Vec = t3.ZERO
+    force: Vec = ZERO
+    torque: Vec = ZERO
     crossed: tuple[Vec, Vec] | None = None
 
     def __call__(self) -> tuple[Vec, Vec]:
         """(force, torque)"""
-        return self.force, self.torque if self.crossed is None else t3.cross(*self.crossed)
+        return self.force, self.torque if self.crossed is None else cross(*self.crossed)
 
 
 @dataclass(frozen=True, eq=False)
@@ -134,9 +133,9 @@ def _faced(rows: tuple[ConstraintRow, ...], turned: Turned) -> tuple[ConstraintR
         out.append(
             replace(
                 row,
-                h=None if row.h is None else t3.times(sense, row.h),
-                side=None if row.side is None else t3.times(side, row.side),
-                sense=None if row.sense is None else t3.times(sense, row.sense),
+                h=None if row.h is None else times(sense, row.h),
+                side=None if row.side is None else times(side, row.side),
+                sense=None if row.sense is None else times(sense, row.sense),
             )
         )
     return tuple(out)

@@ -14,10 +14,10 @@ from functools import cache
 from importlib import import_module
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.link_forces import measure, push_along_line
 from symbody.mechanics.formalisms.tendons import on_joints, on_path
 from symbody.mechanics.formalisms.tree import Tree
+from symbody.mechanics.formalisms.vec3 import plus, vec
 from symbody.mechanics.formalisms.wrenches import TreeElement, Wrenches, elements
 from symbody.model.library.force_element import Effect, ForceElement
 from symbody.model.record.force_kinds import carrying_joint, check_force
@@ -63,7 +63,7 @@ def _on_joint(element: TreeElement, law: Callable[[Any], Any]) -> None:
     effect: Effect = law(element)
     _keep(element, effect)
     element.observe("F", effect.force)
-    element.wrenches.efforts[slot.iv] = t3.plus(element.wrenches.efforts[slot.iv], effect.force)
+    element.wrenches.efforts[slot.iv] = plus(element.wrenches.efforts[slot.iv], effect.force)
 
 
 def _on_link(element: TreeElement, law: Callable[[Any], Any]) -> None:
@@ -77,7 +77,7 @@ def _on_link(element: TreeElement, law: Callable[[Any], Any]) -> None:
 
 def _at_point(element: TreeElement, law: Callable[[Any], Any]) -> None:
     effect: Effect = law(element)
-    force, moment = t3.triple(effect.force), t3.triple(effect.moment)
+    force, moment = vec(effect.force), vec(effect.moment)
     for axis, value in zip("xyz", force):
         element.observe(f"F{axis}", value, "N")
     element.push_world(force, moment)

@@ -14,11 +14,29 @@ from typing import Any
 
 import numpy as np
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.link_motion import Twist, axial_effort, joint_twists
 from symbody.mechanics.formalisms.link_poses import LinkPose
 from symbody.mechanics.formalisms.tree import Link
-from symbody.mechanics.formalisms.vec3 import Mat, Vec
+from symbody.mechanics.formalisms.vec3 import (
+    NOTHING,
+    ZERO,
+    Mat,
+    Vec,
+    add_symmetric,
+    axis_vector,
+    columns_matrix,
+    cross,
+    dot,
+    from_upper,
+    is_null,
+    mat,
+    minus,
+    plus,
+    skew,
+    sum_of,
+    times,
+    vec,
+)
 from symbody.mechanics.formalisms.waiting_velocities import NONE, Pending
 from symbody.model.spatial.inertia import Inertia
 from symbody.symbolic.expr.arrays import is_zero, reciprocal
@@ -45,8 +63,8 @@ class EliminatedJoint:
     accelerations x_k of the velocities that waited. Joints of several velocities: solved, columns, waiting (D^-1 K_k).
     """
 
-    moment_row: Vec = t3.ZERO
-    force_row: Vec = t3.ZERO
+    moment_row: Vec = ZERO
+    force_row: Vec = ZERO
     pivot: Any = 0
     drive: Any = 0
     solved: Any = None
@@ -63,15 +81,14 @@ class EliminatedJoint:
 def rigid(inertia: Inertia, moment: Vec, force: Vec) -> Articulated:
     """Of a body alone."""
     m = inertia.mass
-    return Articulated(
-        t3.tensor(inertia.tensor), t3.skew(t3.triple(inertia.moment)), ((m, 0, 0), (0, m, 0), (0, 0, m)), moment, force
-    )
+    masses = Mat(axis_vector(k, m) for k in range(3))
+    return Articulated(mat(inertia.tensor), skew(vec(inertia.moment)), masses, moment, force)
 
 
 def add(x: Articulated, y: Articulated) -> Articulated:
     return Articulated(
-        t3.add_symmetric(x.j, y.j), t3.add_tensors(x.b, y.b), t3.add_symmetric(x.m, y.m),
-        t3.add(x.moment, y.moment), t3.add(x.force, y.force), x.pending.merged(y.pending),
+        add_symmetric(x.j, y.j), x.b + y.b, add_symmetric(x.m, y.m),
+        x.moment + y.moment, x.force + y.force, x.pending.merged(y.pending),
     )  # fmt: skip
 
 
@@ -93,22 +110,21 @@ def to_parent(x: Articulated, pose: LinkPose) -> Articulated:
 
 def shifted(x: Articulated, p: Vec) -> Articulated:
     """About another origin; p leads from it to the present one: B' = B + p~ M, J' = J + p~ B^T - B' p~."""
-    if t3.no_motion(p):
+    if is_null(p):
         return x
-    columns = tuple(t3.cross(p, c) for c in t3.transposed(x.m))  # of p~ M
-    b = t3.add_tensors(x.b, t3.transposed(columns))  # type: ignore[arg-type]
-    left = tuple(t3.cross(p, row) for row in x.b)  # columns of p~ B^T
-    right = tuple(t3.cross(p, row) for row in b)  # rows of -B' p~
-    j = t3.from_upper(lambda i, k: t3.plus(x.j[i][k], t3.plus(left[k][i], right[i][k])))
-    return Articulated(j, b, x.m, t3.add(x.moment, t3.cross(p, x.force)), x.force, x.pending.shifted(p))
+    b = x.b + columns_matrix(cross(p, c) for c in x.m.T)
+    left = tuple(cross(p, row) for row in x.b)  # columns of p~ B^T
+    right = tuple(cross(p, row) for row in b)  # rows of -B' p~
+    j = from_upper(lambda i, k: plus(x.j[i][k], plus(left[k][i], right[i][k])))
+    return Articulated(j, b, x.m, x.moment + cross(p, x.force), x.force, x.pending.shifted(p))
 
 
 def carried(x: Articulated, wd: Vec, a: Vec) -> Articulated:
     """With the wrench at the acceleration (wd, a) instead of none."""
-    if t3.no_motion(wd) and t3.no_motion(a):
+    if is_null(wd) and is_null(a):
         return x
-    moment = t3.add(x.moment, t3.add(t3.apply(x.j, wd), t3.apply(x.b, a)))
-    force = t3.add(x.force, t3.add(t3.apply_transposed(x.b, wd), t3.apply(x.m, a)))
+    moment = x.moment + (x.j @ wd + x.b @ a)
+    force = x.force + (x.b.T @ wd + x.m @ a)
     return Articulated(x.j, x.b, x.m, moment, force, x.pending.carried(wd, a))
 
 
@@ -129,7 +145,7 @@ def eliminate(
     if not link.motion.axial:
         return _eliminate_columns(link, x, effort, wd, a)
     out = joint_row(link, x)
-    out.drive = t3.minus(effort, axial_effort(link, x.force, x.moment))
+    out.drive = minus(effort, axial_effort(link, x.force, x.moment))
     out.couplings = {k: axial_effort(link, f, n) for k, (n, f) in x.pending.wrenches.items()}
     if last:
         return x, out
@@ -148,12 +164,12 @@ def joint_row(link: Link, x: Articulated) -> EliminatedJoint:
     k = link.axis
     turning = 1 if link.motion.turns else 0
     sliding = link.advance
-    row_n: Vec = x.j[k] if turning else t3.ZERO
-    row_f: Vec = x.b[k] if turning else t3.ZERO
+    row_n: Vec = x.j[k] if turning else ZERO
+    row_f: Vec = x.b[k] if turning else ZERO
     if link.motion.slides:
-        row_n = t3.add(row_n, t3.scaled(sliding, (x.b[0][k], x.b[1][k], x.b[2][k])))
-        row_f = t3.add(row_f, t3.scaled(sliding, x.m[k]))
-    own = t3.plus(t3.plus(t3.times(turning, row_n[k]), t3.times(sliding, row_f[k])), link.reflected)
+        row_n = row_n + sliding * Vec((x.b[0][k], x.b[1][k], x.b[2][k]))
+        row_f = row_f + sliding * x.m[k]
+    own = plus(plus(times(turning, row_n[k]), times(sliding, row_f[k])), link.reflected)
     return EliminatedJoint(row_n, row_f, pivot=own)
 
 
@@ -165,20 +181,20 @@ def removed(
     gone_n, gone_f: axis along which moment or force can be nothing but the effort, so that their rows are zero.
     """
     row_n, row_f, drive, inverse = pivot.moment_row, pivot.force_row, pivot.drive, pivot.inverse
-    by_n, by_f = t3.scaled(inverse, row_n), t3.scaled(inverse, row_f)
+    by_n, by_f = inverse * row_n, inverse * row_f
 
     def j(i: int, h: int) -> Any:
-        return 0 if gone_n in (i, h) else t3.minus(x.j[i][h], t3.times(by_n[i], row_n[h]))
+        return 0 if gone_n in (i, h) else minus(x.j[i][h], times(by_n[i], row_n[h]))
 
     def m(i: int, h: int) -> Any:
-        return 0 if gone_f in (i, h) else t3.minus(x.m[i][h], t3.times(by_f[i], row_f[h]))
+        return 0 if gone_f in (i, h) else minus(x.m[i][h], times(by_f[i], row_f[h]))
 
     def b(i: int, h: int) -> Any:
-        return 0 if gone_n == i or gone_f == h else t3.minus(x.b[i][h], t3.times(by_n[i], row_f[h]))
+        return 0 if gone_n == i or gone_f == h else minus(x.b[i][h], times(by_n[i], row_f[h]))
 
     return Articulated(
-        t3.from_upper(j), t3.tensor([[b(i, h) for h in range(3)] for i in range(3)]), t3.from_upper(m),
-        t3.add(x.moment, t3.scaled(drive, by_n)), t3.add(x.force, t3.scaled(drive, by_f)),
+        from_upper(j), mat([[b(i, h) for h in range(3)] for i in range(3)]), from_upper(m),
+        x.moment + drive * by_n, x.force + drive * by_f,
         _left_pending(x.pending, pivot, by_n, by_f, gone_n, gone_f),
     )  # fmt: skip
 
@@ -189,37 +205,33 @@ def _left_pending(
     """K_k - row c_k / own, H_ik - c_i c_k / own, r_k + c_k drive / own with the couplings c."""
     if not pivot.couplings:
         return NONE
-    wrenches, by = {}, {k: t3.times(c, pivot.inverse) for k, c in pivot.couplings.items()}
+    wrenches, by = {}, {k: times(c, pivot.inverse) for k, c in pivot.couplings.items()}
     for k, c in pivot.couplings.items():
         n, f = pending.wrenches[k]
-        n, f = t3.add(n, t3.negative(t3.scaled(c, by_n))), t3.add(f, t3.negative(t3.scaled(c, by_f)))
+        n, f = n - c * by_n, f - c * by_f
         wrenches[k] = (_with(n, gone_n, 0), _with(f, gone_f, 0))
-    return pending.reduced(
-        wrenches, lambda i, k: t3.times(pivot.couplings[i], by[k]), lambda k: t3.times(by[k], pivot.drive)
-    )
+    return pending.reduced(wrenches, lambda i, k: times(pivot.couplings[i], by[k]), lambda k: times(by[k], pivot.drive))
 
 
 def _with(v: Vec, k: int | None, value: Any) -> Vec:
-    return t3.triple([value if i == k else v[i] for i in range(3)])
+    return vec([value if i == k else v[i] for i in range(3)])
 
 
 def _eliminate_ball(x: Articulated, effort: Any, a: Vec) -> tuple[Articulated, EliminatedJoint]:
     """Three rotations at once: a 3 x 3 solve; no moment but the effort passes."""
     factors = ldlt(np.array(x.j, dtype=object), order="from_last")
-    drive = np.array([t3.minus(e, n) for e, n in zip(effort, x.moment)], dtype=object)
+    drive = np.array([minus(e, n) for e, n in zip(effort, x.moment)], dtype=object)
     solved = solve_ldlt(factors, drive)
-    columns = solve_ldlt(factors, np.array(x.b, dtype=object))  # J^-1 B
-    bt = t3.transposed(x.b)
-    rows = t3.tensor(columns)
-    m = t3.from_upper(lambda i, k: t3.minus(x.m[i][k], t3.dot(bt[i], (rows[0][k], rows[1][k], rows[2][k]))))
-    force = t3.add(x.force, t3.apply(bt, t3.triple(solved)))
+    rows = mat(solve_ldlt(factors, np.array(x.b, dtype=object)))  # J^-1 B
+    bt = x.b.T
+    columns = rows.T
+    m = from_upper(lambda i, k: minus(x.m[i][k], dot(bt[i], columns[k])))
+    force = x.force + bt @ vec(solved)
     felt = {k: n for k, (n, _) in x.pending.wrenches.items()}
-    waiting = {k: t3.triple(solve_ldlt(factors, np.array(n, dtype=object))) for k, n in felt.items()}
-    left = {k: (t3.ZERO, t3.add(f, t3.negative(t3.apply(bt, waiting[k])))) for k, (_, f) in x.pending.wrenches.items()}
-    pending = x.pending.reduced(
-        left, lambda i, k: t3.dot(felt[i], waiting[k]), lambda k: t3.dot(felt[k], t3.triple(solved))
-    )
-    rest = carried(Articulated(t3.NOTHING, t3.NOTHING, m, t3.triple(effort), force, pending), t3.ZERO, a)
+    waiting = {k: vec(solve_ldlt(factors, np.array(n, dtype=object))) for k, n in felt.items()}
+    left = {k: (ZERO, f - bt @ waiting[k]) for k, (_, f) in x.pending.wrenches.items()}
+    pending = x.pending.reduced(left, lambda i, k: dot(felt[i], waiting[k]), lambda k: dot(felt[k], vec(solved)))
+    rest = carried(Articulated(NOTHING, NOTHING, m, vec(effort), force, pending), ZERO, a)
     return rest, EliminatedJoint(solved=solved, columns=rows, waiting=waiting)
 
 
@@ -229,30 +241,30 @@ def _eliminate_free(x: Articulated, effort: Any) -> tuple[Articulated, Eliminate
     h[:3, :3], h[:3, 3:], h[3:, 3:] = x.j, x.b, x.m
     h[3:, :3] = h[:3, 3:].T
     factors = ldlt(h, order="from_last")
-    drive = np.array([t3.minus(e, p) for e, p in zip(effort, (*x.moment, *x.force))], dtype=object)
+    drive = np.array([minus(e, p) for e, p in zip(effort, (*x.moment, *x.force))], dtype=object)
     solved = solve_ldlt(factors, drive)
     felt = {k: (*n, *f) for k, (n, f) in x.pending.wrenches.items()}
     waiting = {k: solve_ldlt(factors, np.array(w, dtype=object)) for k, w in felt.items()}
 
     def work(k: int, motion: Any) -> Any:
-        return t3.total(t3.times(w, v) for w, v in zip(felt[k], motion))
+        return sum_of(times(w, v) for w, v in zip(felt[k], motion))
 
-    left = dict.fromkeys(felt, (t3.ZERO, t3.ZERO))
+    left = dict.fromkeys(felt, (ZERO, ZERO))
     pending = x.pending.reduced(left, lambda i, k: work(i, waiting[k]), lambda k: work(k, solved))
-    rest = Articulated(t3.NOTHING, t3.NOTHING, t3.NOTHING, t3.triple(effort[:3]), t3.triple(effort[3:]), pending)
+    rest = Articulated(NOTHING, NOTHING, NOTHING, vec(effort[:3]), vec(effort[3:]), pending)
     return rest, EliminatedJoint(solved=solved, waiting=waiting)
 
 
 def _felt(x: Articulated, twist: Twist) -> tuple[Vec, Vec]:
     """(moment, force) that a unit of a twist's acceleration takes: I S."""
     w, v = twist
-    moment = t3.add(t3.apply(x.j, w), t3.apply(x.b, v))
-    return moment, t3.add(t3.apply_transposed(x.b, w), t3.apply(x.m, v))
+    moment = x.j @ w + x.b @ v
+    return moment, x.b.T @ w + x.m @ v
 
 
 def _work(twist: Twist, wrench: tuple[Vec, Vec]) -> Any:
     """Power of a wrench (moment, force) along a twist."""
-    return t3.plus(t3.dot(twist[0], wrench[0]), t3.dot(twist[1], wrench[1]))
+    return plus(dot(twist[0], wrench[0]), dot(twist[1], wrench[1]))
 
 
 def _eliminate_columns(link: Link, x: Articulated, effort: Any, wd: Vec, a: Vec) -> tuple[Articulated, EliminatedJoint]:
@@ -266,36 +278,33 @@ def _eliminate_columns(link: Link, x: Articulated, effort: Any, wd: Vec, a: Vec)
         for k in range(i + 1):
             inertia[i, k] = inertia[k, i] = _work(S[k], U[i])
     factors = ldlt(inertia, order="from_last")
-    drive = np.array([t3.minus(e, _work(s, (x.moment, x.force))) for e, s in zip(effort, S)], dtype=object)
+    drive = np.array([minus(e, _work(s, (x.moment, x.force))) for e, s in zip(effort, S)], dtype=object)
     solved = solve_ldlt(factors, drive)
     # D^-1 U^T: what an acceleration (wd, a) of the body takes from those of the joint
     by = solve_ldlt(factors, np.array([[*u, *f] for u, f in U], dtype=object))
 
     def less(i: int, k: int, left: int, right: int) -> Any:
-        return t3.total(t3.times(U[c][left][i], by[c, 3 * right + k]) for c in range(n))
+        return sum_of(times(U[c][left][i], by[c, 3 * right + k]) for c in range(n))
 
     def shared(vectors: Any, which: int) -> Vec:
-        out = t3.ZERO
+        out = ZERO
         for u, amount in zip(U, vectors):
-            out = t3.add(out, t3.scaled(amount, u[which]))
+            out = out + amount * u[which]
         return out
 
     felt = {k: tuple(_work(s, w) for s in S) for k, w in x.pending.wrenches.items()}
     waiting = {k: solve_ldlt(factors, np.array(f, dtype=object)) for k, f in felt.items()}
-    left = {
-        k: (t3.add(m, t3.negative(shared(waiting[k], 0))), t3.add(f, t3.negative(shared(waiting[k], 1))))
-        for k, (m, f) in x.pending.wrenches.items()
-    }
+    left = {k: (m - shared(waiting[k], 0), f - shared(waiting[k], 1)) for k, (m, f) in x.pending.wrenches.items()}
 
     def product(u: Any, v: Any) -> Any:
-        return t3.total(t3.times(p, q) for p, q in zip(u, v))
+        return sum_of(times(p, q) for p, q in zip(u, v))
 
     pending = x.pending.reduced(left, lambda i, k: product(felt[i], waiting[k]), lambda k: product(felt[k], solved))
     rest = Articulated(
-        t3.from_upper(lambda i, k: t3.minus(x.j[i][k], less(i, k, 0, 0))),
-        t3.tensor([[t3.minus(x.b[i][k], less(i, k, 0, 1)) for k in range(3)] for i in range(3)]),
-        t3.from_upper(lambda i, k: t3.minus(x.m[i][k], less(i, k, 1, 1))),
-        t3.add(x.moment, shared(solved, 0)), t3.add(x.force, shared(solved, 1)), pending,
+        from_upper(lambda i, k: minus(x.j[i][k], less(i, k, 0, 0))),
+        mat([[minus(x.b[i][k], less(i, k, 0, 1)) for k in range(3)] for i in range(3)]),
+        from_upper(lambda i, k: minus(x.m[i][k], less(i, k, 1, 1))),
+        x.moment + shared(solved, 0), x.force + shared(solved, 1), pending,
     )  # fmt: skip
     return carried(rest, wd, a), EliminatedJoint(solved=solved, columns=by, waiting=waiting)
 
@@ -305,25 +314,25 @@ def _eliminate_columns(link: Link, x: Articulated, effort: Any, wd: Vec, a: Vec)
 
 def _release_columns(link: Link, x: Articulated) -> Articulated:
     """`release` for a Link that is not axial: T_k is the twist that a unit of velocity k gives."""
-    none: Twist = (t3.ZERO, t3.ZERO)
+    none: Twist = (ZERO, ZERO)
     twists: dict[int, Twist] = {}
     for (w, v), column in zip(joint_twists(link), link.columns):
         for k, f in column:
             w0, v0 = twists.get(k, none)
-            twists[k] = t3.add(w0, t3.scaled(f, w)), t3.add(v0, t3.scaled(f, v))
+            twists[k] = w0 + f * w, v0 + f * v
     old, U = x.pending, {k: _felt(x, s) for k, s in twists.items()}
     wrenches = dict(old.wrenches)
     for k, (moment, force) in U.items():
         n0, f0 = wrenches.get(k, none)
-        wrenches[k] = (t3.add(n0, moment), t3.add(f0, force))
+        wrenches[k] = (n0 + moment, f0 + force)
 
     def inertia(i: int, k: int) -> Any:
-        mixed = t3.plus(
+        mixed = plus(
             _work(twists.get(i, none), old.wrenches.get(k, none)), _work(twists.get(k, none), old.wrenches.get(i, none))
         )
-        return t3.plus(old.coupling(i, k), t3.plus(mixed, _work(twists.get(i, none), U.get(k, none))))
+        return plus(old.coupling(i, k), plus(mixed, _work(twists.get(i, none), U.get(k, none))))
 
-    efforts = {k: t3.plus(old.efforts.get(k, 0), _work(twists.get(k, none), (x.moment, x.force))) for k in wrenches}
+    efforts = {k: plus(old.efforts.get(k, 0), _work(twists.get(k, none), (x.moment, x.force))) for k in wrenches}
     pairs = {(i, k): inertia(i, k) for i in wrenches for k in wrenches if i <= k}
     return replace(x, pending=Pending(wrenches, pairs, efforts))
 
@@ -342,15 +351,15 @@ def release(link: Link, x: Articulated) -> Articulated:
     effort = axial_effort(link, x.force, x.moment)
     wrenches = dict(old.wrenches)
     for k, f in factors.items():
-        n0, f0 = wrenches.get(k, (t3.ZERO, t3.ZERO))
-        wrenches[k] = (t3.add(n0, t3.scaled(f, row.moment_row)), t3.add(f0, t3.scaled(f, row.force_row)))
+        n0, f0 = wrenches.get(k, (ZERO, ZERO))
+        wrenches[k] = (n0 + f * row.moment_row, f0 + f * row.force_row)
 
     def inertia(i: int, k: int) -> Any:
         fi, fk = factors.get(i, 0), factors.get(k, 0)
-        mixed = t3.plus(t3.times(fi, felt.get(k, 0)), t3.times(fk, felt.get(i, 0)))
-        return t3.plus(old.coupling(i, k), t3.plus(mixed, t3.times(t3.times(fi, fk), row.pivot)))
+        mixed = plus(times(fi, felt.get(k, 0)), times(fk, felt.get(i, 0)))
+        return plus(old.coupling(i, k), plus(mixed, times(times(fi, fk), row.pivot)))
 
-    efforts = {k: t3.plus(old.efforts.get(k, 0), t3.times(factors.get(k, 0), effort)) for k in wrenches}
+    efforts = {k: plus(old.efforts.get(k, 0), times(factors.get(k, 0), effort)) for k in wrenches}
     pairs = {(i, k): inertia(i, k) for i in wrenches for k in wrenches if i <= k}
     return replace(x, pending=Pending(wrenches, pairs, efforts))
 
@@ -359,7 +368,7 @@ def settle(x: Articulated, velocity: int, effort: Any) -> tuple[Articulated, Eli
     """(the body without a velocity that waited, the pivot): all Links that it moves have been met."""
     pending = x.pending
     out = EliminatedJoint(*pending.wrenches[velocity], pivot=pending.coupling(velocity, velocity))
-    out.drive = t3.minus(effort, pending.efforts[velocity])
+    out.drive = minus(effort, pending.efforts[velocity])
     out.couplings = {k: pending.coupling(velocity, k) for k in pending.wrenches if k != velocity}
     return removed(x, out), out
 
@@ -373,19 +382,19 @@ def acceleration(link: Link, pivot: EliminatedJoint, wd: Vec, a: Vec, known: Any
     if link.motion.axial:
         return pivot_acceleration(pivot, wd, a, known)
     if link.motion.all_turns:
-        less = t3.add(t3.apply(pivot.columns, a), wd)
+        less = pivot.columns @ a + wd
     elif link.motion.all_motions:
         less = (*wd, *a)
     else:
-        less = tuple(t3.total(t3.times(c, y) for c, y in zip(row, (*wd, *a))) for row in pivot.columns)
+        less = tuple(sum_of(times(c, y) for c, y in zip(row, (*wd, *a))) for row in pivot.columns)
     for k, column in pivot.waiting.items():
-        less = tuple(t3.plus(y, t3.times(c, known[k])) for y, c in zip(less, column))
-    return tuple(t3.minus(x, y) for x, y in zip(pivot.solved, less))
+        less = tuple(plus(y, times(c, known[k])) for y, c in zip(less, column))
+    return tuple(minus(x, y) for x, y in zip(pivot.solved, less))
 
 
 def pivot_acceleration(pivot: EliminatedJoint, wd: Vec, a: Vec, known: Any) -> Any:
     """Of one velocity, at the acceleration (wd, a) of the body from which it was removed."""
-    felt = t3.plus(t3.dot(pivot.moment_row, wd), t3.dot(pivot.force_row, a))
+    felt = plus(dot(pivot.moment_row, wd), dot(pivot.force_row, a))
     for k, c in pivot.couplings.items():
-        felt = t3.plus(felt, t3.times(c, known[k]))
-    return t3.times(t3.minus(pivot.drive, felt), pivot.inverse)
+        felt = plus(felt, times(c, known[k]))
+    return times(minus(pivot.drive, felt), pivot.inverse)

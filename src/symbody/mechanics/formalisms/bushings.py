@@ -4,8 +4,18 @@ from __future__ import annotations
 
 from fractions import Fraction
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.point_motions import from_frame
+from symbody.mechanics.formalisms.vec3 import (
+    ZERO,
+    Mat,
+    Vec,
+    dot,
+    minus,
+    plus,
+    times,
+    unit_matrix,
+    vec,
+)
 from symbody.mechanics.formalisms.wrenches import TreeElement
 from symbody.model.library.force_element import Account
 from symbody.model.spatial.rotation_vector import logarithm
@@ -23,22 +33,22 @@ def bushing(element: TreeElement) -> None:
     (first, second), (here, there) = element.motions, element.frames
     energy = 0
     if element.given("linear"):
-        d = t3.add(first.position, t3.negative(second.position))
-        force = t3.scaled(t3.minus(0, element.value("linear")), d)
-        element.push_world(force, t3.ZERO, 0)
-        element.push_world(t3.negative(force), t3.ZERO, 1)
-        energy = t3.times(element.value("linear"), t3.times(HALF, t3.dot(d, d)))
+        d = first.position - second.position
+        force = minus(0, element.value("linear")) * d
+        element.push_world(force, ZERO, 0)
+        element.push_world(-force, ZERO, 1)
+        energy = times(element.value("linear"), times(HALF, dot(d, d)))
     if element.given("angular"):
         columns = [_columns(m.rotation) for m in (second, first)]
-        v = t3.triple(logarithm([[t3.dot(a, b) for b in columns[1]] for a in columns[0]]))
-        moment = t3.scaled(t3.minus(0, element.value("angular")), v)
-        element.wrenches.push_at(here, t3.ZERO, from_frame(here.rotation, moment))
-        element.wrenches.push_at(there, t3.ZERO, from_frame(there.rotation, t3.negative(moment)))
-        energy = t3.plus(energy, t3.times(element.value("angular"), t3.times(HALF, t3.dot(v, v))))
+        v = vec(logarithm([[dot(a, b) for b in columns[1]] for a in columns[0]]))
+        moment = minus(0, element.value("angular")) * v
+        element.wrenches.push_at(here, ZERO, from_frame(here.rotation, moment))
+        element.wrenches.push_at(there, ZERO, from_frame(there.rotation, -moment))
+        energy = plus(energy, times(element.value("angular"), times(HALF, dot(v, v))))
     element.observe("E", energy, "J")
     element.account(lambda: Account(stored=energy))
 
 
-def _columns(rotation: t3.Mat | None) -> list[t3.Vec]:
-    rows = t3.tensor([t3.along(k, 1) for k in range(3)]) if rotation is None else rotation
-    return [t3.triple([row[k] for row in rows]) for k in range(3)]
+def _columns(rotation: Mat | None) -> list[Vec]:
+    rows = unit_matrix() if rotation is None else rotation
+    return list(rows.T)

@@ -11,7 +11,6 @@ from fractions import Fraction
 from typing import Any
 
 from symbody.basics.errors import ModelError, word_argument
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.efforts import generalized, projected
 from symbody.mechanics.formalisms.joint_laws import joint_laws
 from symbody.mechanics.formalisms.link_motion import axial_effort, joint_efforts
@@ -19,7 +18,24 @@ from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.newton_euler import at_rest, newton_euler
 from symbody.mechanics.formalisms.sweeps import sweep_inward
 from symbody.mechanics.formalisms.tree import Link, Tree
-from symbody.mechanics.formalisms.vec3 import Mat, Vec
+from symbody.mechanics.formalisms.vec3 import (
+    NOTHING,
+    OTHERS,
+    ZERO,
+    Mat,
+    Vec,
+    add_symmetric,
+    axis_vector,
+    cross,
+    from_upper,
+    is_null,
+    mat,
+    minus,
+    plus,
+    sum_of,
+    times,
+    vec,
+)
 from symbody.model.spatial.inertia import Inertia
 from symbody.symbolic.expr.arrays import Array
 from symbody.symbolic.expr.functions import alias
@@ -28,7 +44,7 @@ from symbody.symbolic.expr.node import SCALE, Node
 Body = tuple[Any, Vec, Mat]  # mass, first moment, second moments about the origin
 MOMENTS = ("tensor", "spread")
 HALF = Fraction(1, 2)
-NO_BODY: Body = (0, t3.ZERO, t3.NOTHING)
+NO_BODY: Body = (0, ZERO, NOTHING)
 
 
 def mass_and_bias(
@@ -43,7 +59,7 @@ def bias(tree: Tree, frames: str = "sequential", reference: str = "origin") -> A
     efforts = newton_euler(tree, frames, reference, qdd=at_rest(tree))
     out = generalized(tree, efforts, accelerating=False)
     for k, law in enumerate(joint_laws(tree)):
-        out[k] = t3.plus(out[k], law)
+        out[k] = plus(out[k], law)
     return out
 
 
@@ -86,17 +102,15 @@ def composite_bodies(tree: Tree, places: list[LinkPose], spread: bool = False) -
 
 
 def as_body(inertia: Inertia) -> Body:
-    return inertia.mass, t3.triple(inertia.moment), t3.tensor(inertia.tensor)
+    return inertia.mass, vec(inertia.moment), mat(inertia.tensor)
 
 
 def spread_body(link: Link) -> Body:
     j, diagonal = link.inertia.tensor, link.spread
     if diagonal is None:
-        diagonal = t3.triple(
-            [t3.times(HALF, t3.minus(t3.plus(j[b, b], j[c, c]), j[a, a])) for a, (b, c) in enumerate(t3.OTHERS)]
-        )
-    spread = t3.from_upper(lambda a, b: named(diagonal[a], "spread") if a == b else t3.minus(0, j[a, b]))
-    return link.inertia.mass, t3.triple(link.inertia.moment), spread
+        diagonal = vec([times(HALF, minus(plus(j[b, b], j[c, c]), j[a, a])) for a, (b, c) in enumerate(OTHERS)])
+    spread = from_upper(lambda a, b: named(diagonal[a], "spread") if a == b else minus(0, j[a, b]))
+    return link.inertia.mass, vec(link.inertia.moment), spread
 
 
 def _tensor_of(spread: Mat) -> Mat:
@@ -104,56 +118,56 @@ def _tensor_of(spread: Mat) -> Mat:
 
     def entry(a: int, b: int) -> Any:
         if a != b:
-            return t3.minus(0, spread[a][b])
-        x, y = t3.OTHERS[a]
-        return t3.plus(spread[x][x], spread[y][y])
+            return minus(0, spread[a][b])
+        x, y = OTHERS[a]
+        return plus(spread[x][x], spread[y][y])
 
-    return t3.from_upper(entry)
+    return from_upper(entry)
 
 
 def add_bodies(x: Body, y: Body) -> Body:
-    return t3.plus(x[0], y[0]), t3.add(x[1], y[1]), t3.add_symmetric(x[2], y[2])
+    return plus(x[0], y[0]), x[1] + y[1], add_symmetric(x[2], y[2])
 
 
 def shifted(body: Body, p: Vec) -> Body:
     """About another origin; p leads from it to the present one."""
-    if t3.no_motion(p):
+    if is_null(p):
         return body
     mass, s, j = body
-    mp = t3.scaled(mass, p)
+    mp = mass * p
     twice = tuple(_doubled(x) for x in p)
 
     def entry(a: int, b: int) -> Any:
         if a == b:
             across = [k for k in range(3) if k != a]
-            more = t3.total(t3.plus(t3.times(mp[k], p[k]), t3.times(twice[k], s[k])) for k in across)
-            return t3.plus(j[a][a], more)
-        less = t3.total((t3.times(mp[a], p[b]), t3.times(p[a], s[b]), t3.times(p[b], s[a])))
-        return t3.minus(j[a][b], less)
+            more = sum_of(plus(times(mp[k], p[k]), times(twice[k], s[k])) for k in across)
+            return plus(j[a][a], more)
+        less = sum_of((times(mp[a], p[b]), times(p[a], s[b]), times(p[b], s[a])))
+        return minus(j[a][b], less)
 
-    return mass, t3.add(s, mp), t3.from_upper(entry)
+    return mass, s + mp, from_upper(entry)
 
 
 def shifted_spread(body: Body, p: Vec) -> Body:
     """As `shifted`, for second moments as spread."""
-    if t3.no_motion(p):
+    if is_null(p):
         return body
     mass, s, spread = body
-    mp = t3.scaled(mass, p)
-    moment = t3.add(s, mp)
+    mp = mass * p
+    moment = s + mp
 
     def entry(a: int, b: int) -> Any:
         if a == b:
-            more = t3.plus(t3.times(_doubled(p[a]), s[a]), t3.times(mp[a], p[a]))
+            more = plus(times(_doubled(p[a]), s[a]), times(mp[a], p[a]))
         else:
-            more = t3.plus(t3.times(p[a], moment[b]), t3.times(p[b], s[a]))
-        return t3.plus(spread[a][b], more)
+            more = plus(times(p[a], moment[b]), times(p[b], s[a]))
+        return plus(spread[a][b], more)
 
-    return mass, moment, t3.from_upper(entry)
+    return mass, moment, from_upper(entry)
 
 
 def _doubled(x: Any) -> Any:
-    return named(t3.times(2, x), "twice")
+    return named(times(2, x), "twice")
 
 
 def named(x: Any, stem: str) -> Any:
@@ -168,16 +182,16 @@ def unit_wrench(link: Link, component: int, body: Body) -> tuple[Vec, Vec]:
     mass, s, j = body
     if not link.motion.axial:
         w, v = link.twists[component]
-        force, moment = t3.cross(w, s), t3.apply(j, w)
-        return t3.add(force, t3.scaled(mass, v)), t3.add(moment, t3.cross(s, v))
+        force, moment = cross(w, s), j @ w
+        return force + mass * v, moment + cross(s, v)
     axis = link.axis
-    e = t3.along(axis, 1)
-    force, moment = t3.ZERO, t3.ZERO
+    e = axis_vector(axis, 1)
+    force, moment = ZERO, ZERO
     if link.motion.turns:
-        force, moment = t3.cross(e, s), j[axis]
+        force, moment = cross(e, s), j[axis]
     if link.motion.slides:
-        force = t3.add(force, t3.scaled(link.advance, t3.along(axis, mass)))
-        moment = t3.add(moment, t3.scaled(link.advance, t3.cross(s, e)))
+        force = force + link.advance * axis_vector(axis, mass)
+        moment = moment + link.advance * cross(s, e)
     return force, moment
 
 
@@ -194,15 +208,15 @@ def _hand_down(
     else:
         entries[link.index, a, link.index, 0] = axial_effort(link, force, moment)
     while at.parent >= 0:
-        if t3.no_motion(force) and t3.no_motion(moment):
+        if is_null(force) and is_null(moment):
             return
         # from the stem of a Link to the stem of its parent
         carrier, below = tree.links[at.parent], places[at.parent]
         if pose.shared:
-            moment = t3.add(moment, t3.cross(pose.arm_stem, force))
+            moment = moment + cross(pose.arm_stem, force)
         else:
             force, moment = pose.stem_to_parent(force), pose.stem_to_parent(moment)
-            moment = t3.add(moment, t3.cross(pose.arm, force))
+            moment = moment + cross(pose.arm, force)
             if not carrier.motion.axial:
                 for b, effort in enumerate(joint_efforts(carrier, force, moment)):
                     entries[link.index, a, carrier.index, b] = effort

@@ -17,14 +17,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.composite import as_body, composite_bodies, spread_body
 from symbody.mechanics.formalisms.efforts import generalized
 from symbody.mechanics.formalisms.link_motion import Twist, joint_efforts, joint_twist, joint_twists
 from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.sweeps import sweep_inward, sweep_outward
 from symbody.mechanics.formalisms.tree import Link, Tree
-from symbody.mechanics.formalisms.vec3 import Mat, Vec
+from symbody.mechanics.formalisms.vec3 import NOTHING, ZERO, Mat, Vec, cross, dot, plus, skew, times, vec
 from symbody.symbolic.expr.arrays import Array, zeros
 
 Gyro = tuple[Mat, Vec]  # upper left block of E, and the momentum p
@@ -48,10 +47,10 @@ def coriolis_matrix(tree: Tree) -> Array:
             inertial = _inertial(mass, s, j, w, u)
             force, moment = _inertial(mass, s, j, wd, ud)
             forward = (
-                t3.add(force, t3.negative(t3.cross(momentum, w))),
-                t3.add(moment, t3.apply(block, w)),
+                force - cross(momentum, w),
+                moment + block @ w,
             )
-            backward = t3.add(t3.apply_transposed(block, w), t3.cross(momentum, u))
+            backward = block.T @ w + cross(momentum, u)
             _hand_down(tree, places, stems, twists, link, a, forward, inertial, backward, out)
     return out
 
@@ -62,19 +61,19 @@ def gravity_efforts(tree: Tree) -> Array:
     turned = sweep_outward(
         tree,
         lambda link, g: places[link.index].from_stem(places[link.index].parent_to_stem(g)),
-        t3.triple(tree.gravity),
+        vec(tree.gravity),
     )
     efforts: list[tuple[Any, ...]] = [()] * len(tree.links)
 
     def inward(link: Link, handed: list[Wrench]) -> Wrench:
         pose, g = places[link.index], turned[link.index]
         mass, s, _ = as_body(link.inertia)
-        force, moment = t3.negative(t3.scaled(mass, g)), t3.cross(g, s)
+        force, moment = -(mass * g), cross(g, s)
         for f, m in handed:
-            force, moment = t3.add(force, f), t3.add(moment, m)
+            force, moment = force + f, moment + m
         efforts[link.index] = joint_efforts(link, force, moment)
         force, moment = (pose.stem_to_parent(pose.to_stem(x)) for x in (force, moment))
-        return force, t3.add(moment, t3.cross(pose.arm, force))
+        return force, moment + cross(pose.arm, force)
 
     sweep_inward(tree, inward)
     return generalized(tree, efforts, accelerating=False)
@@ -86,53 +85,43 @@ def _twists(tree: Tree, places: list[LinkPose]) -> tuple[list[Twist], list[Twist
 
     def outward(link: Link, parent: Twist) -> Twist:
         (w, u), pose = parent, places[link.index]
-        stem = pose.parent_to_stem(w), pose.parent_to_stem(t3.add(u, t3.cross(w, pose.arm)))
+        stem = pose.parent_to_stem(w), pose.parent_to_stem(u + cross(w, pose.arm))
         stems.append(stem)
         spin, slide = joint_twist(link, link.qd)
-        return t3.add(pose.from_stem(stem[0]), spin), t3.add(pose.from_stem(stem[1]), slide)
+        return pose.from_stem(stem[0]) + spin, pose.from_stem(stem[1]) + slide
 
-    return stems, sweep_outward(tree, outward, (t3.ZERO, t3.ZERO))
+    return stems, sweep_outward(tree, outward, (ZERO, ZERO))
 
 
 def _composite_gyros(tree: Tree, places: list[LinkPose], twists: list[Twist]) -> list[Gyro]:
     """E of each Link with all that it carries: axes as those of `composite_bodies`."""
-    out: list[Gyro] = [(t3.NOTHING, t3.ZERO)] * len(tree.links)
+    out: list[Gyro] = [(NOTHING, ZERO)] * len(tree.links)
 
     def inward(link: Link, handed: list[Gyro]) -> Gyro:
         pose, (w, u) = places[link.index], twists[link.index]
         mass, s, spread = spread_body(link)
-        block = t3.add_tensors(_product(t3.skew(w), spread), _product(t3.skew(s), t3.skew(u)))
-        block = tuple(t3.negative(row) for row in block)  # type: ignore[assignment]
-        momentum = t3.add(t3.scaled(mass, u), t3.cross(w, s))
+        block = -(skew(w) @ spread + skew(s) @ skew(u))
+        momentum = mass * u + cross(w, s)
         for other, p in handed:
-            block, momentum = t3.add_tensors(block, other), t3.add(momentum, p)
+            block, momentum = block + other, momentum + p
         at_stem = pose.tensor_to_stem(block, symmetric=False), pose.to_stem(momentum)
         out[link.index] = at_stem if link.motion.axial else (block, momentum)
         block, momentum = pose.tensor_to_parent(at_stem[0], symmetric=False), pose.stem_to_parent(at_stem[1])
-        moved = _product(t3.skew(pose.arm), t3.skew(momentum))
-        return t3.add_tensors(block, tuple(t3.negative(row) for row in moved)), momentum  # type: ignore[arg-type]
+        return block - skew(pose.arm) @ skew(momentum), momentum
 
     sweep_inward(tree, inward)
     return out
 
 
-def _product(a: Mat, b: Mat) -> Mat:
-    columns = t3.transposed(b)
-    return tuple(tuple(t3.dot(row, column) for column in columns) for row in a)  # type: ignore[return-value]
-
-
 def _rates(link: Link, twist: Twist, columns: tuple[Twist, ...]) -> list[Twist]:
     """Rates of a Link's own columns in axes that stand still: they turn with the Link, which has this twist."""
-    (w, u), own = twist, link.twist_rates or ((t3.ZERO, t3.ZERO),) * len(columns)
-    return [
-        (t3.add(t3.cross(w, a), da), t3.add(t3.add(t3.cross(w, b), t3.cross(u, a)), db))
-        for (a, b), (da, db) in zip(columns, own, strict=True)
-    ]
+    (w, u), own = twist, link.twist_rates or ((ZERO, ZERO),) * len(columns)
+    return [(cross(w, a) + da, cross(w, b) + cross(u, a) + db) for (a, b), (da, db) in zip(columns, own, strict=True)]
 
 
 def _inertial(mass: Any, s: Vec, j: Mat, w: Vec, u: Vec) -> Wrench:
     """(force, moment) = I (w, u)."""
-    return t3.add(t3.scaled(mass, u), t3.cross(w, s)), t3.add(t3.apply(j, w), t3.cross(s, u))
+    return mass * u + cross(w, s), j @ w + cross(s, u)
 
 
 def _hand_down(
@@ -148,16 +137,16 @@ def _hand_down(
         for k, x in tree.links[i].columns[b]:
             for n, y in link.columns[a]:
                 at = (n, k) if row else (k, n)
-                out[at] = t3.plus(out[at], t3.times(t3.times(x, y), value))
+                out[at] = plus(out[at], times(times(x, y), value))
 
     def read(at: Link, twist: Twist) -> None:
         columns = joint_twists(at)
         rates = _rates(at, twist, columns)
         for b, ((w, u), (wd, ud)) in enumerate(zip(columns, rates, strict=True)):
-            put(at.index, b, t3.plus(t3.dot(w, forward[1]), t3.dot(u, forward[0])), row=False)
+            put(at.index, b, plus(dot(w, forward[1]), dot(u, forward[0])), row=False)
             if at is not link:  # rows of a Link's own components are the columns of the others
-                power = t3.plus(t3.dot(wd, inertial[1]), t3.dot(ud, inertial[0]))
-                put(at.index, b, t3.plus(power, t3.dot(w, backward)), row=True)
+                power = plus(dot(wd, inertial[1]), dot(ud, inertial[0]))
+                put(at.index, b, plus(power, dot(w, backward)), row=True)
 
     at, pose = link, places[link.index]
     if not link.motion.axial:
@@ -170,7 +159,7 @@ def _hand_down(
 
         def shifted(wrench: Wrench, pose: LinkPose = pose, arm: Vec = arm) -> Wrench:
             force, moment = _each(wrench, pose.stem_to_parent)
-            return force, t3.add(moment, t3.cross(arm, force))
+            return force, moment + cross(arm, force)
 
         forward, inertial, backward = shifted(forward), shifted(inertial), pose.stem_to_parent(backward)
         at = tree.links[at.parent]

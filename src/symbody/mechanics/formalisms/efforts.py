@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.tree import Tree
-from symbody.symbolic.expr.arrays import Array, zeros
+from symbody.mechanics.formalisms.vec3 import plus, times
+from symbody.symbolic.expr.arrays import Array, is_zero, zeros
 
 LinkEfforts = list[tuple[Any, ...]]
 
@@ -17,10 +17,10 @@ def generalized(tree: Tree, efforts: LinkEfforts, accelerating: bool = True) -> 
     out = zeros(len(tree.qd))
     for link in tree.links:
         for k, (column, effort) in enumerate(zip(link.columns, efforts[link.index])):
-            if accelerating and k == 0 and not t3.is_zero(link.reflected):
-                effort = t3.plus(effort, t3.times(link.reflected, link.qdd))
+            if accelerating and k == 0 and not is_zero(link.reflected):
+                effort = plus(effort, times(link.reflected, link.qdd))
             for index, factor in column:
-                out[index] = t3.plus(out[index], t3.times(factor, effort))
+                out[index] = plus(out[index], times(factor, effort))
     return out
 
 
@@ -30,7 +30,7 @@ def projected(tree: Tree, entry: Callable[[int, int, int, int], Any]) -> Array:
     out = zeros(n, n)
 
     def put(i: int, j: int, value: Any) -> None:
-        out[i, j] = t3.plus(out[i, j], value)
+        out[i, j] = plus(out[i, j], value)
         if i != j:
             out[j, i] = out[i, j]
 
@@ -42,8 +42,8 @@ def projected(tree: Tree, entry: Callable[[int, int, int, int], Any]) -> Array:
                         continue
                     value = entry(link.index, a, other, b)
                     if other == link.index and a == b == 0:
-                        value = t3.plus(value, link.reflected)
-                    if t3.is_zero(value):
+                        value = plus(value, link.reflected)
+                    if is_zero(value):
                         continue
                     twin = other == link.index and a == b
                     for i, x in column:
@@ -52,5 +52,5 @@ def projected(tree: Tree, entry: Callable[[int, int, int, int], Any]) -> Array:
                                 continue
                             # two Links that one velocity moves count from both sides
                             double = 2 if i == j and not twin else 1
-                            put(i, j, t3.times(double, t3.times(t3.times(x, y), value)))
+                            put(i, j, times(double, times(times(x, y), value)))
     return out

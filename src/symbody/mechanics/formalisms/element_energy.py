@@ -13,9 +13,9 @@ from __future__ import annotations
 from collections.abc import Iterable
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frame_kinematics import kinematic_map
 from symbody.mechanics.formalisms.tree import Tree
+from symbody.mechanics.formalisms.vec3 import minus, plus, sum_of, times
 from symbody.model.library import contact
 from symbody.model.library.force_element import Account
 from symbody.model.library.law_functions import smooth_positive
@@ -28,7 +28,7 @@ from symbody.symbolic.expr.derivative import jvp
 def total(accounts: Iterable[Account]) -> Account:
     """The sum of Accounts."""
     rows = list(accounts)
-    return Account(*(t3.total(getattr(a, name) for a in rows) for name in ("stored", "given", "lost")))
+    return Account(*(sum_of(getattr(a, name) for a in rows) for name in ("stored", "given", "lost")))
 
 
 def contact_energy(depth: Any, stiffness: Any, width: Any = 0) -> Any:
@@ -41,9 +41,7 @@ def contact_energy(depth: Any, stiffness: Any, width: Any = 0) -> Any:
 def contact_account(depth: Any, rate: Any, stiffness: Any, width: Any, power: Any) -> Account:
     """Of a contact whose forces have a power (W): the elastic part is stored, the rest lost; rate of the depth, m/s."""
     at_rest = contact.normal_force(depth, 0, stiffness, 0, width)
-    return Account(
-        stored=contact_energy(depth, stiffness, width), lost=t3.minus(0, t3.plus(power, t3.times(at_rest, rate)))
-    )
+    return Account(stored=contact_energy(depth, stiffness, width), lost=minus(0, plus(power, times(at_rest, rate))))
 
 
 def rate_along_motion(tree: Tree, value: Any) -> Any:

@@ -9,9 +9,8 @@ from __future__ import annotations
 from math import pi
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.point_motions import from_frame, to_frame
-from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.mechanics.formalisms.vec3 import ZERO, Vec, cross, dot, times, vec
 from symbody.mechanics.formalisms.wrenches import TreeElement
 from symbody.model.library.force_element import Account
 from symbody.symbolic.expr.call import call
@@ -26,12 +25,12 @@ def ellipsoid_drag(element: TreeElement) -> None:
     rad/s its angular velocity. The parts of added mass that are proportional to accelerations are left out.
     """
     m, f = element.motions[0], element.frames[0]
-    wind = t3.triple(element.values("wind")) if element.given("wind") else t3.ZERO
-    v = to_frame(m.rotation, t3.add(m.velocity, t3.negative(wind)))
+    wind = vec(element.values("wind")) if element.given("wind") else ZERO
+    v = to_frame(m.rotation, m.velocity - wind)
     w = to_frame(m.rotation, m.omega)
     force, moment = _added_mass(element, v, w)
     lift, turning = _viscous(element, v, w)
-    force, moment = t3.add(force, lift), t3.add(moment, turning)
+    force, moment = force + lift, moment + turning
     element.wrenches.push_at(f, from_frame(f.rotation, force), from_frame(f.rotation, moment))
     element.account(
         lambda: Account(lost=-element.power_world(from_frame(m.rotation, force), from_frame(m.rotation, moment)))
@@ -41,10 +40,10 @@ def ellipsoid_drag(element: TreeElement) -> None:
 def _added_mass(element: TreeElement, v: Vec, w: Vec) -> tuple[Vec, Vec]:
     """p x w, and p x v + L x w, with the momenta p and L of the fluid that moves along."""
     p, spin = (
-        t3.triple([t3.times(a, b) for a, b in zip(element.values(name), x)]) if element.given(name) else t3.ZERO
+        vec([times(a, b) for a, b in zip(element.values(name), x)]) if element.given(name) else ZERO
         for name, x in (("added_mass", v), ("added_inertia", w))
     )
-    return t3.cross(p, w), t3.add(t3.cross(p, v), t3.cross(spin, w))
+    return cross(p, w), cross(p, v) + cross(spin, w)
 
 
 def _viscous(element: TreeElement, v: Vec, w: Vec) -> tuple[Vec, Vec]:
@@ -59,22 +58,22 @@ def _viscous(element: TreeElement, v: Vec, w: Vec) -> tuple[Vec, Vec]:
     middle = a + b + c - longest - shortest
     # squares of the semiaxes' products: the ellipsoid's shadow in the direction of v
     shadows = [(b * c) ** 2, (c * a) ** 2, (a * b) ** 2]
-    normal = t3.triple([t3.times(s, x) for s, x in zip(shadows, v)])
-    over, under = t3.dot(normal, normal), t3.dot(normal, v)
+    normal = vec([times(s, x) for s, x in zip(shadows, v)])
+    over, under = dot(normal, normal), dot(normal, v)
     speed = _norm(v)
     area = pi * call("sqrt", (over + STILL) / call("max", under, STILL))
     slope = under / call("max", speed * over, STILL)
-    lift = t3.scaled(kutta * rho * slope * area, t3.cross(t3.cross(normal, v), v))
-    spin = t3.scaled(magnus * rho * (4 * pi / 3) * a * b * c, t3.cross(w, v))
+    lift = kutta * rho * slope * area * cross(cross(normal, v), v)
+    spin = magnus * rho * (4 * pi / 3) * a * b * c * cross(w, v)
     diameter = (a + b + c) * 2 / 3
     along = nu * 3 * pi * diameter + rho * speed * (area * blunt + slender * (pi * longest * middle - area))
     # moments of second degree of area, about each axis, and the largest
     largest = 8 / 15 * pi * middle * longest**4
     own = [8 / 15 * pi * x * call("max", y, z) ** 4 for x, y, z in ((a, b, c), (b, c, a), (c, a, b))]
-    braking = t3.triple([t3.times(x, angular * i + slender * (largest - i)) for x, i in zip(w, own)])
+    braking = vec([times(x, angular * i + slender * (largest - i)) for x, i in zip(w, own)])
     about = nu * pi * diameter**3 + rho * _norm(braking)
-    return t3.add(t3.add(lift, spin), t3.scaled(-along, v)), t3.scaled(-about, w)
+    return lift + spin + -along * v, -about * w
 
 
 def _norm(v: Vec) -> Any:
-    return call("sqrt", t3.dot(v, v) + STILL)
+    return call("sqrt", dot(v, v) + STILL)

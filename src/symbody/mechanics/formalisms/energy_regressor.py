@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.link_motion import Twist
 from symbody.mechanics.formalisms.link_poses import poses
 from symbody.mechanics.formalisms.regressor import TENSOR, columns, joint_columns
 from symbody.mechanics.formalisms.sweeps import sweep_outward
 from symbody.mechanics.formalisms.tree import Link, Tree
 from symbody.mechanics.formalisms.tree_energy import HALF, link_twist
-from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.mechanics.formalisms.vec3 import ZERO, Vec, cross, dot, mat, minus, plus, times, vec
 from symbody.model.record.mechanism import Joint
 from symbody.symbolic.expr.arrays import Array, zeros
 
@@ -29,17 +28,17 @@ def energy_row(tree: Tree) -> Array:
     def fall(link: Link, parent: Fall) -> Fall:
         g, depth = parent
         pose = places[link.index]
-        return pose.from_stem(pose.parent_to_stem(g)), t3.plus(depth, t3.dot(g, pose.arm))
+        return pose.from_stem(pose.parent_to_stem(g)), plus(depth, dot(g, pose.arm))
 
-    twists = sweep_outward(tree, lambda link, h: link_twist(link, places[link.index], h), (t3.ZERO, t3.ZERO))
-    falls = sweep_outward(tree, fall, (t3.triple(tree.gravity), 0))
+    twists = sweep_outward(tree, lambda link, h: link_twist(link, places[link.index], h), (ZERO, ZERO))
+    falls = sweep_outward(tree, fall, (vec(tree.gravity), 0))
     out = zeros(len(columns(tree.mechanism)))
     for b, body in enumerate(tree.mechanism.bodies):
         index, rotation, origin = tree.places[body.name]
         if index < 0:
             continue
-        turn = None if rotation is None else t3.tensor(rotation)
-        out[10 * b : 10 * b + 10] = _body(twists[index], falls[index], turn, t3.triple(origin))
+        turn = None if rotation is None else mat(rotation)
+        out[10 * b : 10 * b + 10] = _body(twists[index], falls[index], turn, vec(origin))
     at = 10 * len(tree.mechanism.bodies)
     for joint in tree.mechanism.joints:
         for name in joint_columns(joint):
@@ -50,14 +49,14 @@ def energy_row(tree: Tree) -> Array:
 
 def _body(twist: Twist, falls: Fall, rotation: Any, origin: Vec) -> list[Any]:
     (w, v), (g, depth) = twist, falls
-    v, depth = t3.add(v, t3.cross(w, origin)), t3.plus(depth, t3.dot(g, origin))
+    v, depth = v + cross(w, origin), plus(depth, dot(g, origin))
     if rotation is not None:
-        w, v, g = (t3.apply_transposed(rotation, x) for x in (w, v, g))
-    moment = [t3.minus(x, y) for x, y in zip(t3.cross(v, w), g)]
+        w, v, g = (rotation.T @ x for x in (w, v, g))
+    moment = [minus(x, y) for x, y in zip(cross(v, w), g)]
     tensor = [
-        t3.times(HALF, t3.times(w[i], w[i])) if i == k else t3.times(w[i], w[k]) for i, k in TENSOR
+        times(HALF, times(w[i], w[i])) if i == k else times(w[i], w[k]) for i, k in TENSOR
     ]  # fmt: skip
-    return [t3.minus(t3.times(HALF, t3.dot(v, v)), depth), *moment, *tensor]
+    return [minus(times(HALF, dot(v, v)), depth), *moment, *tensor]
 
 
 def _joint(tree: Tree, joint: Joint, name: str, twists: list[Twist]) -> Any:
@@ -68,18 +67,18 @@ def _joint(tree: Tree, joint: Joint, name: str, twists: list[Twist]) -> Any:
         first = next(link for link in tree.links if link.joint == joint.name)
         spin = next((link for link in tree.links if link.joint == f"{joint.name}.rotor"), None)
         if spin is None:
-            speed = t3.times(tree.node(joint.rotor.ratio), first.qd)
-            return t3.times(HALF, t3.times(speed, speed))
+            speed = times(tree.node(joint.rotor.ratio), first.qd)
+            return times(HALF, times(speed, speed))
         # spinning on its carrier, less the same rotor at rest there
         own = twists[spin.index][0][spin.axis]
         carrier = twists[spin.parent][0]
         if spin.rotation is not None:
-            carrier = t3.apply_transposed(t3.tensor(spin.rotation), carrier)
+            carrier = mat(spin.rotation).T @ carrier
         rest = carrier[spin.axis]
-        return t3.times(HALF, t3.minus(t3.times(own, own), t3.times(rest, rest)))
+        return times(HALF, minus(times(own, own), times(rest, rest)))
     total: Any = 0
     for stretch in _stretches(tree, joint, name):
-        total = t3.plus(total, t3.times(HALF, t3.times(stretch, stretch)))
+        total = plus(total, times(HALF, times(stretch, stretch)))
     return total
 
 
@@ -89,9 +88,9 @@ def _stretches(tree: Tree, joint: Joint, name: str) -> list[Any]:
     if joint.mimic is not None:
         leader = slots[joint.mimic.joint]
         q = tree.node(joint.mimic.ratio) * tree.q[leader.iq] + tree.node(joint.mimic.offset)
-        return [t3.minus(q, rest)]
+        return [minus(q, rest)]
     slot = slots[joint.name]
     if name == "elastic_stiffness":
         return [tree.q[slot.iq + slot.nq - 1]]
     own = range(slot.nv - (joint.elastic is not None))
-    return [t3.minus(tree.q[slot.iq + k], rest) for k in own]
+    return [minus(tree.q[slot.iq + k], rest) for k in own]

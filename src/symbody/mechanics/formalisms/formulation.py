@@ -13,7 +13,6 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import ModelError, word_argument
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.barycentric import barycentric
 from symbody.mechanics.formalisms.composite import bias, mass_matrix
 from symbody.mechanics.formalisms.efforts import generalized
@@ -24,6 +23,7 @@ from symbody.mechanics.formalisms.order_n import order_n
 from symbody.mechanics.formalisms.regrouping import Regrouping, clear_targets, regroup
 from symbody.mechanics.formalisms.solve_accelerations import accelerations, driven_velocities
 from symbody.mechanics.formalisms.tree import Tree
+from symbody.mechanics.formalisms.vec3 import plus
 from symbody.symbolic.expr.arrays import Array
 
 Pairs = tuple[tuple[int, Any], ...]  # Link index -> value, sorted
@@ -182,5 +182,5 @@ def solved(tree: Tree, mass: Array, c: Array) -> Array:
 def added(a: Array, b: Array) -> Array:
     out = np.empty(len(a), dtype=object)
     for k, (x, y) in enumerate(zip(a, b)):
-        out[k] = t3.plus(x, y)
+        out[k] = plus(x, y)
     return out

@@ -12,12 +12,22 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbody.basics.errors import ModelError, word_argument
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frames import Frame, common_ancestor, path, product
 from symbody.mechanics.formalisms.link_motion import joint_acceleration, joint_twist
 from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.tree import Link, Tree
-from symbody.mechanics.formalisms.vec3 import Mat, Vec
+from symbody.mechanics.formalisms.vec3 import (
+    ZERO,
+    Mat,
+    Vec,
+    axis_vector,
+    columns_matrix,
+    cross,
+    is_null,
+    minus,
+    rotate,
+    times,
+)
 from symbody.model.record.coordinates import parts
 from symbody.symbolic.expr.arrays import Array, zeros
 
@@ -33,11 +43,11 @@ class FrameMotion:
     """
 
     rotation: Mat | None = None
-    position: Vec = t3.ZERO
-    omega: Vec = t3.ZERO
-    velocity: Vec = t3.ZERO
-    alpha: Vec = t3.ZERO
-    acceleration: Vec = t3.ZERO
+    position: Vec = ZERO
+    omega: Vec = ZERO
+    velocity: Vec = ZERO
+    alpha: Vec = ZERO
+    acceleration: Vec = ZERO
 
 
 REST = FrameMotion()
@@ -89,21 +99,21 @@ def _outward(link: Link, pose: LinkPose, h: FrameMotion, order: int) -> FrameMot
     stem = product(h.rotation, pose.fixed)
     rotation = _turned(stem, pose)
     arm = _rotated(h.rotation, pose.arm)
-    position = t3.add(h.position, arm)
+    position = h.position + arm
     if order == 0:
         return FrameMotion(rotation, position)
     spin, slide = joint_velocity(link, stem, rotation, link.qd)
-    lift = t3.cross(h.omega, arm)
-    omega = t3.add(h.omega, spin)
-    velocity = t3.add(t3.add(h.velocity, lift), slide)
+    lift = cross(h.omega, arm)
+    omega = h.omega + spin
+    velocity = h.velocity + lift + slide
     if order == 1:
         return FrameMotion(rotation, position, omega, velocity)
     spin2, slide2 = joint_velocity_rate(link, stem, rotation)
-    alpha = t3.add(t3.add(h.alpha, t3.cross(h.omega, spin)), spin2)
-    drag = t3.add(t3.cross(h.alpha, arm), t3.cross(h.omega, lift))
+    alpha = h.alpha + cross(h.omega, spin) + spin2
+    drag = cross(h.alpha, arm) + cross(h.omega, lift)
     # a direction that the parent carries turns with it; what is written in Link axes turns with the Link
-    sweep = t3.add(h.omega, omega) if _slides_in_link_axes(link) else t3.scaled(2, h.omega)
-    acceleration = t3.add(t3.add(h.acceleration, drag), t3.add(t3.cross(sweep, slide), slide2))
+    sweep = h.omega + omega if _slides_in_link_axes(link) else 2 * h.omega
+    acceleration = h.acceleration + drag + (cross(sweep, slide) + slide2)
     return FrameMotion(rotation, position, omega, velocity, alpha, acceleration)
 
 
@@ -112,10 +122,10 @@ def joint_velocity(link: Link, stem: Mat | None, rotation: Mat | None, rates: An
     if not link.motion.axial:
         return _turned_out(rotation, joint_twist(link, rates))
     axis = column(stem, link.axis)
-    spin = t3.scaled(rates, axis) if link.motion.turns else t3.ZERO
+    spin = rates * axis if link.motion.turns else ZERO
     if link.motion.is_turn:
-        return spin, t3.ZERO
-    return spin, t3.scaled(t3.times(link.advance, rates), axis)
+        return spin, ZERO
+    return spin, times(link.advance, rates) * axis
 
 
 def joint_velocity_rate(link: Link, stem: Mat | None, rotation: Mat | None) -> tuple[Vec, Vec]:
@@ -138,15 +148,15 @@ def _slides_in_link_axes(link: Link) -> bool:
 def attached(m: FrameMotion, f: Frame, order: int = 2) -> FrameMotion:
     """Motion of a frame that is fixed to a Link with motion m."""
     arm = _rotated(m.rotation, f.position)
-    rotation, position = product(m.rotation, f.rotation), t3.add(m.position, arm)
-    if order == 0 or t3.no_motion(f.position):
+    rotation, position = product(m.rotation, f.rotation), m.position + arm
+    if order == 0 or is_null(f.position):
         return FrameMotion(rotation, position, m.omega, m.velocity, m.alpha, m.acceleration)
-    lift = t3.cross(m.omega, arm)
-    velocity = t3.add(m.velocity, lift)
+    lift = cross(m.omega, arm)
+    velocity = m.velocity + lift
     if order == 1:
         return FrameMotion(rotation, position, m.omega, velocity)
-    drag = t3.add(t3.cross(m.alpha, arm), t3.cross(m.omega, lift))
-    return FrameMotion(rotation, position, m.omega, velocity, m.alpha, t3.add(m.acceleration, drag))
+    drag = cross(m.alpha, arm) + cross(m.omega, lift)
+    return FrameMotion(rotation, position, m.omega, velocity, m.alpha, m.acceleration + drag)
 
 
 # -- regressive
@@ -174,23 +184,23 @@ def _inward(link: Link, pose: LinkPose, m: FrameMotion, order: int) -> FrameMoti
 
     rotation = _turned_by(pose, m.rotation)
     arm = turn(m.position)
-    position = t3.add(pose.arm, out(arm))
+    position = pose.arm + out(arm)
     if order == 0:
         return FrameMotion(rotation, position)
     # in the joint's axes, where the Link's own motion has one component
     own = _matrix_of(pose)
     spin, slide = joint_velocity(link, None, own, link.qd)
     w, v = turn(m.omega), turn(m.velocity)
-    lift = t3.cross(spin, arm)
-    omega, velocity = t3.add(w, spin), t3.add(t3.add(v, lift), slide)
+    lift = cross(spin, arm)
+    omega, velocity = w + spin, v + lift + slide
     if order == 1:
         return FrameMotion(rotation, position, out(omega), out(velocity))
     spin2, slide2 = joint_velocity_rate(link, None, own)
     if _slides_in_link_axes(link):
-        slide2 = t3.add(slide2, t3.cross(spin, slide))
-    alpha = t3.add(t3.add(turn(m.alpha), t3.cross(spin, w)), spin2)
-    drag = t3.add(t3.cross(spin2, arm), t3.cross(spin, t3.add(lift, t3.scaled(2, v))))
-    acceleration = t3.add(t3.add(turn(m.acceleration), drag), slide2)
+        slide2 = slide2 + cross(spin, slide)
+    alpha = turn(m.alpha) + cross(spin, w) + spin2
+    drag = cross(spin2, arm) + cross(spin, lift + 2 * v)
+    acceleration = turn(m.acceleration) + drag + slide2
     return FrameMotion(rotation, position, out(omega), out(velocity), out(alpha), out(acceleration))
 
 
@@ -201,21 +211,21 @@ def relative(m: FrameMotion, r: FrameMotion, order: int = 2) -> FrameMotion:
     """Motion m as an observer with motion r sees it, in the observer's axes; both relative to one base."""
 
     def back(v: Vec) -> Vec:
-        return v if r.rotation is None else t3.apply_transposed(r.rotation, v)
+        return v if r.rotation is None else r.rotation.T @ v
 
-    inverse = None if r.rotation is None else t3.transposed(r.rotation)
+    inverse = None if r.rotation is None else r.rotation.T
     rotation = product(inverse, m.rotation)
-    arm = minus(m.position, r.position)
+    arm = m.position - r.position
     if order == 0:
         return FrameMotion(rotation, back(arm))
-    omega = minus(m.omega, r.omega)
-    lift = t3.cross(r.omega, arm)
-    velocity = minus(minus(m.velocity, r.velocity), lift)
+    omega = m.omega - r.omega
+    lift = cross(r.omega, arm)
+    velocity = m.velocity - r.velocity - lift
     if order == 1:
         return FrameMotion(rotation, back(arm), back(omega), back(velocity))
-    alpha = minus(minus(m.alpha, r.alpha), t3.cross(r.omega, omega))
-    drag = t3.add(t3.cross(r.alpha, arm), t3.cross(r.omega, t3.add(lift, t3.scaled(2, velocity))))
-    acceleration = minus(minus(m.acceleration, r.acceleration), drag)
+    alpha = m.alpha - r.alpha - cross(r.omega, omega)
+    drag = cross(r.alpha, arm) + cross(r.omega, lift + 2 * velocity)
+    acceleration = m.acceleration - r.acceleration - drag
     return FrameMotion(rotation, back(arm), back(omega), back(velocity), back(alpha), back(acceleration))
 
 
@@ -242,15 +252,11 @@ def normalised(tree: Tree, q: Any) -> Array:
 
 
 def column(m: Mat | None, axis: int) -> Vec:
-    return t3.along(axis, 1) if m is None else (m[0][axis], m[1][axis], m[2][axis])
-
-
-def minus(u: Vec, v: Vec) -> Vec:
-    return t3.add(u, t3.negative(v))
+    return axis_vector(axis, 1) if m is None else Vec((m[0][axis], m[1][axis], m[2][axis]))
 
 
 def _rotated(m: Mat | None, v: Vec) -> Vec:
-    return v if m is None else t3.apply(m, v)
+    return v if m is None else m @ v
 
 
 def _matrix_of(pose: LinkPose) -> Mat | None:
@@ -258,7 +264,7 @@ def _matrix_of(pose: LinkPose) -> Mat | None:
     if pose.turn is None:
         return pose.matrix
     axis, c, s = pose.turn
-    return t3.transposed(tuple(t3.rotate(axis, c, s, t3.along(k, 1)) for k in range(3)))  # type: ignore[arg-type]
+    return columns_matrix(rotate(axis, c, s, axis_vector(k, 1)) for k in range(3))
 
 
 def _turned(stem: Mat | None, pose: LinkPose) -> Mat | None:
@@ -266,12 +272,11 @@ def _turned(stem: Mat | None, pose: LinkPose) -> Mat | None:
     if pose.turn is None or stem is None:
         return product(stem, _matrix_of(pose))
     axis, c, s = pose.turn
-    return tuple(t3.rotate(axis, c, t3.minus(0, s), row) for row in stem)  # type: ignore[return-value]
+    return Mat(rotate(axis, c, minus(0, s), row) for row in stem)
 
 
 def _turned_by(pose: LinkPose, m: Mat | None) -> Mat | None:
     """The Link's own rotation, then the constant one, times m, column by column."""
     if m is None:
         return product(pose.fixed, _matrix_of(pose))
-    columns = [pose.stem_to_parent(pose.to_stem(c)) for c in t3.transposed(m)]
-    return t3.transposed(tuple(columns))  # type: ignore[arg-type]
+    return columns_matrix(pose.stem_to_parent(pose.to_stem(c)) for c in m.T)

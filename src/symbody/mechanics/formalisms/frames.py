@@ -5,9 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from symbody.basics.errors import NameLookupError, nearest
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.tree import Tree
-from symbody.mechanics.formalisms.vec3 import Mat, Vec
+from symbody.mechanics.formalisms.vec3 import ZERO, Mat, Vec, mat, vec
 from symbody.model.record.frame_names import frame_named
 from symbody.symbolic.expr.arrays import is_one, is_zero
 
@@ -31,15 +30,15 @@ def frame_on(tree: Tree, body: str, fixed: str = "", name: str = "") -> Frame:
     """The frame `fixed` of a body, "" is its own; name: what it is called, body.frame by default."""
     name = name or (f"{body}.{fixed}" if fixed else body)
     if (body, fixed) in tree.frame_links:
-        return Frame(name, tree.frame_links[body, fixed], None, t3.ZERO)
+        return Frame(name, tree.frame_links[body, fixed], None, ZERO)
     link, rotation, origin = tree.places[body]
-    turn = None if rotation is None else t3.tensor(rotation)
-    position = t3.triple(origin)
+    turn = None if rotation is None else mat(rotation)
+    position = vec(origin)
     if fixed:
         placement = tree.node(tree.mechanism.body(body).frames[fixed])
-        shift = t3.triple(placement.position)
-        position = t3.add(position, shift if turn is None else t3.apply(turn, shift))
-        turn = product(turn, t3.tensor(placement.rotation))
+        shift = vec(placement.position)
+        position = position + (shift if turn is None else turn @ shift)
+        turn = product(turn, mat(placement.rotation))
     return Frame(name, link, None if turn is None or _is_identity(turn) else turn, position)
 
 
@@ -87,7 +86,8 @@ def product(a: Mat | None, b: Mat | None) -> Mat | None:
     """a b of rotations, None for the identity."""
     if a is None or b is None:
         return b if a is None else a
-    return tuple(t3.apply_transposed(b, row) for row in a)  # type: ignore[return-value]
+    turn = b.T
+    return Mat(turn @ row for row in a)
 
 
 def _is_identity(m: Mat) -> bool:

@@ -10,11 +10,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from symbody.basics.errors import ModelError, word_argument
-from symbody.mechanics.formalisms import vec3 as t3
-from symbody.mechanics.formalisms.frame_kinematics import FrameMotion, attached, column, link_motions, minus
+from symbody.mechanics.formalisms.frame_kinematics import FrameMotion, attached, column, link_motions
 from symbody.mechanics.formalisms.frames import Frame, common_ancestor, path, product
 from symbody.mechanics.formalisms.tree import Link, Tree
-from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.mechanics.formalisms.vec3 import ZERO, Vec, cross, is_null, mat, plus, times
 from symbody.symbolic.expr.arrays import Array, zeros
 
 SCHEMES = ("auto", "progressive", "hybrid")
@@ -66,23 +65,23 @@ def joint_columns(tree: Tree, link: Link, moves: dict[int, FrameMotion]) -> Colu
 
     def put(component: int, angular: Vec, linear: Vec, carrier: FrameMotion) -> None:
         turn = carrier.omega  # what carries the direction turns it
-        out[link.index, component] = VelocityColumn(angular, linear, t3.cross(turn, angular), t3.cross(turn, linear))
+        out[link.index, component] = VelocityColumn(angular, linear, cross(turn, angular), cross(turn, linear))
 
     def outward(v: Vec) -> Vec:
-        return v if here.rotation is None else t3.apply(here.rotation, v)
+        return v if here.rotation is None else here.rotation @ v
 
     if not link.motion.axial:
         for k, (angular, linear) in enumerate(link.twists):
             put(k, outward(angular), outward(linear), here)
         for k, (angular, linear) in enumerate(link.twist_rates):
             c = out[link.index, k]
-            rates = t3.add(c.angular_rate, outward(angular)), t3.add(c.linear_rate, outward(linear))
+            rates = c.angular_rate + outward(angular), c.linear_rate + outward(linear)
             out[link.index, k] = VelocityColumn(c.angular, c.linear, *rates)
         return out
-    stem = product(parent.rotation, None if link.rotation is None else t3.tensor(link.rotation))
+    stem = product(parent.rotation, None if link.rotation is None else mat(link.rotation))
     axis = column(stem, link.axis)
-    linear = t3.scaled(link.advance, axis)
-    put(0, axis if link.motion.turns else t3.ZERO, linear, parent)
+    linear = link.advance * axis
+    put(0, axis if link.motion.turns else ZERO, linear, parent)
     return out
 
 
@@ -93,7 +92,7 @@ def _progressive(tree: Tree, moves: dict[int, FrameMotion], base: int) -> dict[i
         if k != base:
             link = tree.links[k]
             here, parent = moves[k], moves[link.parent]
-            arm, rate = minus(here.position, parent.position), minus(here.velocity, parent.velocity)
+            arm, rate = here.position - parent.position, here.velocity - parent.velocity
             out[k] = {**_shifted_all(out[link.parent], arm, rate), **joint_columns(tree, link, moves)}
     return out
 
@@ -106,16 +105,16 @@ def _hybrid(tree: Tree, f: Frame, base: int, moves: dict[int, FrameMotion], orde
         link = tree.links[k]
         out.update(_shifted_all(joint_columns(tree, link, moves), arm, rate))
         here, parent = moves[k], moves[link.parent]
-        arm = t3.add(arm, minus(here.position, parent.position))
-        rate = t3.add(rate, minus(here.velocity, parent.velocity))
+        arm = arm + (here.position - parent.position)
+        rate = rate + (here.velocity - parent.velocity)
     return out
 
 
 def _arm(f: Frame, moves: dict[int, FrameMotion], order: int) -> tuple[Vec, Vec]:
     """Vector from the Link's origin to the frame's, in the axes of the base, and its rate."""
     m = moves[f.link]
-    arm = f.position if m.rotation is None else t3.apply(m.rotation, f.position)
-    return arm, t3.cross(m.omega, arm) if order else t3.ZERO
+    arm = f.position if m.rotation is None else m.rotation @ f.position
+    return arm, cross(m.omega, arm) if order else ZERO
 
 
 def _shifted_all(columns: Columns, arm: Vec, rate: Vec) -> Columns:
@@ -124,27 +123,27 @@ def _shifted_all(columns: Columns, arm: Vec, rate: Vec) -> Columns:
 
 def _shifted(c: VelocityColumn, arm: Vec, rate: Vec) -> VelocityColumn:
     """At a point that lies `arm` further on the same body."""
-    if t3.no_motion(c.angular):
+    if is_null(c.angular):
         return c
-    linear = t3.add(c.linear, t3.cross(c.angular, arm))
-    change = t3.add(t3.cross(c.angular_rate, arm), t3.cross(c.angular, rate))
-    return VelocityColumn(c.angular, linear, c.angular_rate, t3.add(c.linear_rate, change))
+    linear = c.linear + cross(c.angular, arm)
+    change = cross(c.angular_rate, arm) + cross(c.angular, rate)
+    return VelocityColumn(c.angular, linear, c.angular_rate, c.linear_rate + change)
 
 
 def _relative(columns: Columns, m: FrameMotion, observer: Columns, r: FrameMotion) -> Columns:
     """Columns as an observer with motion r sees them, in the observer's axes."""
-    none = VelocityColumn(t3.ZERO, t3.ZERO, t3.ZERO, t3.ZERO)
-    arm, rate = minus(m.position, r.position), minus(m.velocity, r.velocity)
+    none = VelocityColumn(ZERO, ZERO, ZERO, ZERO)
+    arm, rate = m.position - r.position, m.velocity - r.velocity
 
     def back(v: Vec) -> Vec:
-        return v if r.rotation is None else t3.apply_transposed(r.rotation, v)
+        return v if r.rotation is None else r.rotation.T @ v
 
     out: Columns = {}
     for key in [*columns, *(k for k in observer if k not in columns)]:
         c, o = columns.get(key, none), _shifted(observer.get(key, none), arm, rate)
-        angular, linear = minus(c.angular, o.angular), minus(c.linear, o.linear)
-        angular_rate = minus(minus(c.angular_rate, o.angular_rate), t3.cross(r.omega, angular))
-        linear_rate = minus(minus(c.linear_rate, o.linear_rate), t3.cross(r.omega, linear))
+        angular, linear = c.angular - o.angular, c.linear - o.linear
+        angular_rate = c.angular_rate - o.angular_rate - cross(r.omega, angular)
+        linear_rate = c.linear_rate - o.linear_rate - cross(r.omega, linear)
         out[key] = VelocityColumn(back(angular), back(linear), back(angular_rate), back(linear_rate))
     return out
 
@@ -155,6 +154,6 @@ def _assemble(tree: Tree, columns: Columns) -> tuple[Array, Array]:
     for (index, component), c in columns.items():
         for i, factor in tree.links[index].columns[component]:
             for row, (x, xd) in enumerate(zip((*c.angular, *c.linear), (*c.angular_rate, *c.linear_rate), strict=True)):
-                value[row, i] = t3.plus(value[row, i], t3.times(factor, x))
-                rate[row, i] = t3.plus(rate[row, i], t3.times(factor, xd))
+                value[row, i] = plus(value[row, i], times(factor, x))
+                rate[row, i] = plus(rate[row, i], times(factor, xd))
     return value, rate

@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbody.basics.errors import ModelError
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.tree import Tree, first_places
+from symbody.mechanics.formalisms.vec3 import minus, plus, times
 from symbody.model.record.mechanism import Joint
-from symbody.symbolic.expr.arrays import Array, zeros
+from symbody.symbolic.expr.arrays import Array, is_zero, zeros
 from symbody.symbolic.expr.call import call
 
 
@@ -34,11 +34,11 @@ class JointLaw:
     def effort(self) -> Any:
         """What a motor needs against the law: stiffness (q - rest) + viscous qd + coulomb sign(qd)."""
         effort: Any = 0
-        if not t3.is_zero(self.stiffness):
-            effort = t3.times(self.stiffness, t3.minus(self.q, self.rest))
-        effort = t3.plus(effort, t3.times(self.viscous, self.qd))
-        if not t3.is_zero(self.coulomb):
-            effort = t3.plus(effort, t3.times(self.coulomb, call("sign", self.qd)))
+        if not is_zero(self.stiffness):
+            effort = times(self.stiffness, minus(self.q, self.rest))
+        effort = plus(effort, times(self.viscous, self.qd))
+        if not is_zero(self.coulomb):
+            effort = plus(effort, times(self.coulomb, call("sign", self.qd)))
         return effort
 
 
@@ -84,8 +84,8 @@ def joint_laws(tree: Tree) -> Array:
     """
     out = zeros(len(tree.qd))
     for law in coordinates_with_laws(tree):
-        out[law.velocity] = t3.plus(out[law.velocity], t3.times(law.factor, law.effort))
+        out[law.velocity] = plus(out[law.velocity], times(law.factor, law.effort))
     if tree.efforts is not None:
         for k, effort in enumerate(tree.efforts):
-            out[k] = t3.minus(out[k], effort)
+            out[k] = minus(out[k], effort)
     return out

@@ -5,11 +5,11 @@ from __future__ import annotations
 import numpy as np
 
 from symbody.basics.errors import ModelError
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.link_poses import poses
 from symbody.mechanics.formalisms.newton_euler import Wrench, collect, link_wrench, motions
 from symbody.mechanics.formalisms.sweeps import sweep_inward
 from symbody.mechanics.formalisms.tree import Link, Tree
+from symbody.mechanics.formalisms.vec3 import Vec, mat
 from symbody.symbolic.expr.arrays import Array
 
 
@@ -22,13 +22,13 @@ def reaction(tree: Tree, joints: list[str]) -> list[Array]:
     wanted = {name: _link_of(tree, name) for name in joints}
     places = poses(tree)
     moves = motions(tree, places)
-    taken: dict[int, tuple[t3.Vec, t3.Vec]] = {}
+    taken: dict[int, tuple[Vec, Vec]] = {}
 
     def inward(link: Link, handed: list[Wrench]) -> Wrench:
         own = link_wrench(tree, link, moves[link.index])
         force, moment = own.force, own.moment
         for h in handed:
-            force, moment = t3.add(force, h.force), t3.add(moment, h.moment)
+            force, moment = force + h.force, moment + h.moment
         taken[link.index] = force, moment
         return collect(link, places[link.index], own, handed)[1]
 
@@ -37,8 +37,8 @@ def reaction(tree: Tree, joints: list[str]) -> list[Array]:
     for link in wanted.values():
         force, moment = taken[link.index]
         if link.body_rotation is not None:
-            to_body = t3.tensor(link.body_rotation)
-            force, moment = t3.apply_transposed(to_body, force), t3.apply_transposed(to_body, moment)
+            to_body = mat(link.body_rotation)
+            force, moment = to_body.T @ force, to_body.T @ moment
         out.append(np.array([*moment, *force], dtype=object))
     return out
 

@@ -13,11 +13,11 @@ from typing import Any
 
 from symbody.basics.errors import ModelError
 from symbody.mechanics.formalisms import tree_energy as energy
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frame_kinematics import kinematic_map, link_motions
 from symbody.mechanics.formalisms.frames import Frame
 from symbody.mechanics.formalisms.jacobians import frame_jacobians
 from symbody.mechanics.formalisms.tree import Tree
+from symbody.mechanics.formalisms.vec3 import ZERO, cross, plus, sum_of, vec
 from symbody.symbolic.expr.arrays import Array, matmul, zeros
 from symbody.symbolic.expr.call import as_nodes
 from symbody.symbolic.expr.derivative import gradient, hessian, jvp
@@ -55,7 +55,7 @@ def mass_and_bias(tree: Tree) -> tuple[Array, Array]:
     bias = zeros(len(qd))
     terms = (drift, slope, gradient(friction, qd), _turning(tree, momentum), _from_outside(tree))
     for k, row in enumerate(zip(*terms, strict=True)):
-        bias[k] = t3.total(row)
+        bias[k] = sum_of(row)
     return mass, bias
 
 
@@ -76,13 +76,13 @@ def _turning(tree: Tree, momentum: list[Node]) -> Array:
         if at[0] in counted:
             continue
         counted.add(at[0])
-        w, pi = t3.triple(link.qd[:3]), t3.triple([momentum[i] for i in at[:3]])
-        terms: tuple[Any, ...] = t3.cross(w, pi)
+        w, pi = vec(link.qd[:3]), vec([momentum[i] for i in at[:3]])
+        terms: tuple[Any, ...] = cross(w, pi)
         if link.motion.all_motions:
-            p = t3.triple([momentum[i] for i in at[3:]])
-            terms = (*t3.add(t3.triple(terms), t3.cross(t3.triple(link.qd[3:]), p)), *t3.cross(w, p))
+            p = vec([momentum[i] for i in at[3:]])
+            terms = (*vec(terms) + cross(vec(link.qd[3:]), p), *cross(w, p))
         for i, value in zip(at, terms, strict=True):
-            out[i] = t3.plus(out[i], value)
+            out[i] = plus(out[i], value)
     return out
 
 
@@ -90,8 +90,8 @@ def _from_outside(tree: Tree) -> Array:
     """-J^T times the wrenches from outside, by virtual power."""
     out = zeros(len(tree.qd))
     for index, (force, moment) in tree.wrenches.items():
-        [(jacobian, _)] = frame_jacobians(tree, [Frame("", index, None, t3.ZERO)], rates=False)
+        [(jacobian, _)] = frame_jacobians(tree, [Frame("", index, None, ZERO)], rates=False)
         rotation = link_motions(tree, [index], order=0)[index].rotation
-        wrench = [t3.triple(v) if rotation is None else t3.apply(rotation, t3.triple(v)) for v in (moment, force)]
+        wrench = [vec(v) if rotation is None else rotation @ vec(v) for v in (moment, force)]
         out = out - matmul(jacobian.T, [*wrench[0], *wrench[1]])
     return out

@@ -11,12 +11,12 @@ from typing import Any
 
 import numpy as np
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.link_poses import axis_in_parent
 from symbody.mechanics.formalisms.regrouping import divides_safely
 from symbody.mechanics.formalisms.tree import Link, Tree
+from symbody.mechanics.formalisms.vec3 import axis_vector, cross, times, vec
 from symbody.model.spatial.inertia import Inertia, moved
-from symbody.symbolic.expr.arrays import Array
+from symbody.symbolic.expr.arrays import Array, is_one, is_zero
 from symbody.symbolic.expr.node import CONST, SCALE, Node
 
 
@@ -26,7 +26,7 @@ def in_units_of(tree: Tree, length: Any) -> Tree:
     def vector(v: Any) -> Array:
         out = np.empty(len(v), dtype=object)
         for k, x in enumerate(v):
-            out[k] = t3.times(x, length)
+            out[k] = times(x, length)
         return out
 
     def over(v: Any) -> Array:
@@ -37,13 +37,13 @@ def in_units_of(tree: Tree, length: Any) -> Tree:
 
     def link_in(link: Link) -> Link:
         i = link.inertia
-        inertia = Inertia(t3.times(t3.times(i.mass, length), length), vector(i.moment), i.tensor)
+        inertia = Inertia(times(times(i.mass, length), length), vector(i.moment), i.tensor)
         changes: dict[str, Any] = dict(offset=over(link.offset), inertia=inertia)
-        changes["bodies"] = tuple((t3.times(t3.times(m, length), length), over(c), j) for m, c, j in link.bodies)
+        changes["bodies"] = tuple((times(times(m, length), length), over(c), j) for m, c, j in link.bodies)
         if link.motion.is_slide:
             changes.update({x: _over(getattr(link, x), length) for x in ("q", "qd", "qdd")})
             changes["columns"] = _columns(link.columns, length)
-            changes["reflected"] = t3.times(t3.times(link.reflected, length), length)
+            changes["reflected"] = times(times(link.reflected, length), length)
         elif link.motion.along_axis:
             changes["pitch"] = _over(link.pitch, length)
         elif link.motion.all_motions:
@@ -54,8 +54,8 @@ def in_units_of(tree: Tree, length: Any) -> Tree:
                 changes[x] = np.concatenate([getattr(link, x)[:3], over(getattr(link, x)[3:])])
             changes["columns"] = (*link.columns[:3], *_columns(link.columns[3:], length))
         elif not link.motion.axial:
-            changes["unit"] = t3.times(link.unit, length)
-            changes["twist_rates"] = tuple((w, t3.triple(over(v))) for w, v in link.twist_rates)
+            changes["unit"] = times(link.unit, length)
+            changes["twist_rates"] = tuple((w, vec(over(v))) for w, v in link.twist_rates)
         return replace(link, **changes)
 
     wrenches = {k: (vector(f), n) for k, (f, n) in tree.wrenches.items()}
@@ -79,13 +79,13 @@ def unit_lengths(tree: Tree) -> list[Any]:
 
 
 def _add_length(found: dict[Any, None], x: Any) -> None:
-    if t3.is_zero(x) or not isinstance(x, Node):
+    if is_zero(x) or not isinstance(x, Node):
         return
     if x.op is SCALE:
         x = x.args[0]
     elif x.op is CONST and x.data < 0:
         x = -x
-    if not t3.is_one(x) and divides_safely(x):
+    if not is_one(x) and divides_safely(x):
         found[x] = None
 
 
@@ -95,18 +95,18 @@ def slide_origins(tree: Tree, steps: Mapping[int, Any]) -> Tree:
     wrenches = dict(tree.wrenches)
     for index, step in steps.items():
         link = links[index]
-        if not (link.motion.is_turn or link.motion.is_slide) or t3.is_zero(step):
+        if not (link.motion.is_turn or link.motion.is_slide) or is_zero(step):
             continue
-        u, e = axis_in_parent(link), np.array(t3.along(link.axis, step), dtype=object)
-        offset = np.array(t3.add(t3.triple(link.offset), t3.scaled(step, u)), dtype=object)
+        u, e = axis_in_parent(link), np.array(axis_vector(link.axis, step), dtype=object)
+        offset = np.array(vec(link.offset) + step * u, dtype=object)
         bodies = tuple((m, c - e, j) for m, c, j in link.bodies)
         links[index] = replace(link, offset=offset, inertia=moved(link.inertia, -e), bodies=bodies)
         for child in links:
             if child.parent == index:
                 links[child.index] = replace(child, offset=child.offset - e)
         if index in wrenches:
-            force, moment = (t3.triple(x) for x in wrenches[index])
-            wrenches[index] = (force, t3.add(moment, t3.negative(t3.cross(t3.triple(e), force))))
+            force, moment = (vec(x) for x in wrenches[index])
+            wrenches[index] = (force, moment - cross(vec(e), force))
     return replace(tree, links=links, wrenches=wrenches)
 
 
@@ -119,10 +119,10 @@ def slide_steps(tree: Tree) -> dict[int, list[Any]]:
         u = axis_in_parent(link)
         found: dict[Any, None] = {}
         for k in range(3):
-            if not t3.is_zero(link.offset[k]) and divides_safely(u[k]):
+            if not is_zero(link.offset[k]) and divides_safely(u[k]):
                 found[_over(-link.offset[k], u[k])] = None
         for child in tree.links:
-            if child.parent == link.index and not t3.is_zero(child.offset[link.axis]):
+            if child.parent == link.index and not is_zero(child.offset[link.axis]):
                 found[child.offset[link.axis]] = None
         if found:
             out[link.index] = list(found)
@@ -131,6 +131,6 @@ def slide_steps(tree: Tree) -> dict[int, list[Any]]:
 
 def _over(x: Any, y: Any) -> Any:
     """x / y, exactly 1 where both are the same."""
-    if t3.is_zero(x) or t3.is_one(y):
+    if is_zero(x) or is_one(y):
         return x
     return 1 if x is y else -1 if x is -y else x / y

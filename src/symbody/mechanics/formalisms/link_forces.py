@@ -14,13 +14,13 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frames import Frame, common_ancestor, path
 from symbody.mechanics.formalisms.link_motion import joint_twist
 from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.tree import Link
-from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.mechanics.formalisms.vec3 import OTHERS, Vec, cross, dot, minus, plus, times, vec
 from symbody.mechanics.formalisms.wrenches import TreeElement
+from symbody.symbolic.expr.arrays import is_zero
 from symbody.symbolic.expr.call import call
 
 
@@ -57,8 +57,8 @@ def distance(element: TreeElement, k: int = 0) -> Distance:
     places = poses(tree) if places is None else places
     chains = [tuple((tree.links[k], places[k]) for k in path(tree, f.link, base)) for f in (first, second)]
     arms = [_inward(chain, f.position) for chain, f in zip(chains, (first, second))]
-    z = t3.add(arms[0][0], t3.negative(arms[1][0]))
-    if all(map(t3.is_zero, z)):
+    z = arms[0][0] - arms[1][0]
+    if all(map(is_zero, z)):
         ends = element.force.points[k : k + 2]
         points = " and ".join(repr(f"{body}.{frame}" if frame else body) for body, frame in ends)
         raise element.fault(f"joins {points}, which coincide at every position; expected two points apart.")
@@ -67,9 +67,9 @@ def distance(element: TreeElement, k: int = 0) -> Distance:
         stem_z, turning, rate = _outward(chain, stems, z)
         sides.append(Side(f, chain, stem_z, turning))
         power.append(rate)
-    Z = call("sqrt", t3.dot(z, z))
+    Z = call("sqrt", dot(z, z))
     # both sides move: the second against z
-    return Distance(Z, t3.minus(power[0], power[1]) / Z, z, (sides[0], sides[1]))
+    return Distance(Z, minus(power[0], power[1]) / Z, z, (sides[0], sides[1]))
 
 
 def _inward(chain: tuple[tuple[Link, LinkPose], ...], point: Vec) -> tuple[Vec, list[Vec]]:
@@ -78,7 +78,7 @@ def _inward(chain: tuple[tuple[Link, LinkPose], ...], point: Vec) -> tuple[Vec, 
     for link, pose in reversed(chain):
         turned = pose.to_stem(point)
         arms.append(turned if link.motion.axial else point)
-        point = t3.add(pose.arm, pose.stem_to_parent(turned))
+        point = pose.arm + pose.stem_to_parent(turned)
     return point, arms[::-1]
 
 
@@ -94,15 +94,15 @@ def _outward(chain: tuple[tuple[Link, LinkPose], ...], arms: list[Vec], z: Vec) 
         if not link.motion.axial:
             inside = pose.from_stem(z)
             spin, slide = joint_twist(link, link.qd)
-            rate = t3.plus(rate, t3.dot(spin, t3.cross(arm, inside)))
-            rate = t3.plus(rate, t3.dot(slide, inside))
+            rate = plus(rate, dot(spin, cross(arm, inside)))
+            rate = plus(rate, dot(slide, inside))
             continue
         if link.motion.turns:
-            i, j = t3.OTHERS[link.axis]
-            turning = t3.minus(t3.times(arm[i], z[j]), t3.times(arm[j], z[i]))
-            rate = t3.plus(rate, t3.times(link.qd, turning))
+            i, j = OTHERS[link.axis]
+            turning = minus(times(arm[i], z[j]), times(arm[j], z[i]))
+            rate = plus(rate, times(link.qd, turning))
         if link.motion.slides:
-            rate = t3.plus(rate, t3.times(t3.times(link.advance, link.qd), z[link.axis]))
+            rate = plus(rate, times(times(link.advance, link.qd), z[link.axis]))
     return z, turning, rate
 
 
@@ -111,14 +111,14 @@ def push_along_line(element: TreeElement, line: Distance, force: Any) -> None:
     per_length = force / line.Z
     for side, gain in zip(line.sides, (per_length, -per_length)):
         if not side.links:
-            element.wrenches.push_at(side.frame, t3.scaled(gain, line.z))
+            element.wrenches.push_at(side.frame, gain * line.z)
             continue
         link, pose = side.links[-1]
-        f = pose.from_stem(t3.scaled(gain, side.stem_z))
-        moment = list(t3.cross(side.frame.position, f))
+        f = pose.from_stem(gain * side.stem_z)
+        moment = list(cross(side.frame.position, f))
         if link.motion.about_axis:  # known already from the rate
-            moment[link.axis] = t3.times(gain, side.turning)
-        element.wrenches.push(link.index, f, t3.triple(moment))
+            moment[link.axis] = times(gain, side.turning)
+        element.wrenches.push(link.index, f, vec(moment))
 
 
 # -- elements

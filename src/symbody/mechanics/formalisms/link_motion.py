@@ -9,8 +9,7 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from symbody.mechanics.formalisms import vec3 as t3
-from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.mechanics.formalisms.vec3 import ZERO, Vec, axis_vector, dot, plus, times
 from symbody.symbolic.expr.arrays import is_zero
 
 if TYPE_CHECKING:
@@ -23,41 +22,41 @@ def joint_twists(link: Link) -> tuple[Twist, ...]:
     """Of each of the Link's velocities: the twist that a unit of it gives relative to the parent, in Link axes."""
     if not link.motion.axial:
         return link.twists
-    angular = t3.along(link.axis, 1) if link.motion.turns else t3.ZERO
-    return ((angular, t3.along(link.axis, link.advance)),)
+    angular = axis_vector(link.axis, 1) if link.motion.turns else ZERO
+    return ((angular, axis_vector(link.axis, link.advance)),)
 
 
 def joint_twist(link: Link, rates: Any) -> Twist:
     """Twist of a Link relative to its parent for given rates, in Link axes."""
     if link.motion.axial:
-        spin = t3.along(link.axis, rates) if link.motion.turns else t3.ZERO
-        return spin, t3.along(link.axis, t3.times(link.advance, rates)) if link.motion.slides else t3.ZERO
+        spin = axis_vector(link.axis, rates) if link.motion.turns else ZERO
+        return spin, axis_vector(link.axis, times(link.advance, rates)) if link.motion.slides else ZERO
     return _combined(link.twists, rates)
 
 
 def joint_drift(link: Link, qd: Any) -> Twist:
     """Rate of the twist, in Link axes, that turning columns make of constant velocities qd; zero at rest."""
     if not link.twist_rates or all(is_zero(x) for x in qd):
-        return t3.ZERO, t3.ZERO
+        return ZERO, ZERO
     return _combined(link.twist_rates, qd)
 
 
 def joint_acceleration(link: Link, qd: Any, qdd: Any) -> Twist:
     """Rate of the twist relative to the parent as seen in Link axes, of a Link that is not axial."""
     (spin, slide), (turn, bend) = _combined(link.twists, qdd), joint_drift(link, qd)
-    return t3.add(spin, turn), t3.add(slide, bend)
+    return spin + turn, slide + bend
 
 
 def _combined(columns: tuple[Twist, ...], factors: Any) -> Twist:
-    spin, slide = t3.ZERO, t3.ZERO
+    spin, slide = ZERO, ZERO
     for (angular, linear), x in zip(columns, factors, strict=True):
-        spin, slide = t3.add(spin, t3.scaled(x, angular)), t3.add(slide, t3.scaled(x, linear))
+        spin, slide = spin + x * angular, slide + x * linear
     return spin, slide
 
 
 def joint_efforts(link: Link, force: Vec, moment: Vec) -> tuple[Any, ...]:
     """Component of a wrench at the Link's origin, in Link axes, along each of its velocities, N or N m."""
-    return tuple(t3.plus(t3.dot(w, moment), t3.dot(v, force)) for w, v in joint_twists(link))
+    return tuple(plus(dot(w, moment), dot(v, force)) for w, v in joint_twists(link))
 
 
 def axial_effort(link: Link, force: Vec, moment: Vec) -> Any:
@@ -66,4 +65,4 @@ def axial_effort(link: Link, force: Vec, moment: Vec) -> Any:
         return moment[link.axis]
     if link.motion.is_slide:
         return force[link.axis]
-    return t3.plus(moment[link.axis], t3.times(link.pitch, force[link.axis]))
+    return plus(moment[link.axis], times(link.pitch, force[link.axis]))

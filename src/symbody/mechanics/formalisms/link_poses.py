@@ -10,9 +10,21 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbody.basics.errors import ModelError, word_argument
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.tree import Link, Tree
-from symbody.mechanics.formalisms.vec3 import Mat, Vec
+from symbody.mechanics.formalisms.vec3 import (
+    OTHERS,
+    ZERO,
+    Mat,
+    Vec,
+    axis_vector,
+    mat,
+    minus,
+    rotate,
+    rotate_tensor,
+    times,
+    turn_tensor,
+    vec,
+)
 from symbody.symbolic.expr.arrays import Array, cos_sin, is_one, is_zero
 from symbody.symbolic.expr.node import CONST, Node
 
@@ -40,7 +52,7 @@ class LinkPose:
     matrix: Mat | None = None
     shared: bool = False
     stem: bool = False
-    arm_stem: Vec = t3.ZERO
+    arm_stem: Vec = ZERO
     angle: Any = 0
     carrier: Planar | None = None
 
@@ -49,34 +61,34 @@ class LinkPose:
     def to_stem(self, v: Vec) -> Vec:
         """From Link axes."""
         if self.turn is not None:
-            return t3.rotate(*self.turn, v)
-        return v if self.matrix is None else t3.apply(self.matrix, v)
+            return rotate(*self.turn, v)
+        return v if self.matrix is None else self.matrix @ v
 
     def from_stem(self, v: Vec) -> Vec:
         """To Link axes."""
         if self.turn is not None:
             axis, c, s = self.turn
-            return t3.rotate(axis, c, t3.minus(0, s), v)
-        return v if self.matrix is None else t3.apply_transposed(self.matrix, v)
+            return rotate(axis, c, minus(0, s), v)
+        return v if self.matrix is None else self.matrix.T @ v
 
     def stem_to_parent(self, v: Vec) -> Vec:
-        return v if self.fixed is None else t3.apply(self.fixed, v)
+        return v if self.fixed is None else self.fixed @ v
 
     def parent_to_stem(self, v: Vec) -> Vec:
-        return v if self.fixed is None else t3.apply_transposed(self.fixed, v)
+        return v if self.fixed is None else self.fixed.T @ v
 
     # -- tensors
 
     def tensor_to_stem(self, t: Mat, symmetric: bool = True) -> Mat:
         if self.turn is not None:
-            return t3.rotate_tensor(*self.turn, t, symmetric)
-        return t if self.matrix is None else t3.turn_tensor(self.matrix, t, symmetric)
+            return rotate_tensor(*self.turn, t, symmetric)
+        return t if self.matrix is None else turn_tensor(self.matrix, t, symmetric)
 
     def tensor_to_parent(self, t: Mat, symmetric: bool = True) -> Mat:
         """From stem axes."""
         if self.planar is not None:
-            return t3.rotate_tensor(*self.planar, t, symmetric)
-        return t if self.fixed is None else t3.turn_tensor(self.fixed, t, symmetric)
+            return rotate_tensor(*self.planar, t, symmetric)
+        return t if self.fixed is None else turn_tensor(self.fixed, t, symmetric)
 
 
 def poses(tree: Tree, frames: str = "sequential") -> list[LinkPose]:
@@ -101,33 +113,33 @@ def poses(tree: Tree, frames: str = "sequential") -> list[LinkPose]:
 
 
 def _pose(link: Link) -> LinkPose:
-    fixed = None if link.rotation is None else t3.tensor(link.rotation)
+    fixed = None if link.rotation is None else mat(link.rotation)
     planar = None if link.rotation is None else planar_rotation(link.rotation)
-    arm, turn, matrix, angle = t3.triple(link.offset), None, None, 0
+    arm, turn, matrix, angle = vec(link.offset), None, None, 0
     move: Vec | None = None
     if link.motion.about_axis:
         angle = link.q
         turn = (link.axis, *cos_sin(link.q))
     if link.motion.along_axis:
-        move = t3.along(link.axis, t3.times(link.advance, link.q))
+        move = axis_vector(link.axis, times(link.advance, link.q))
     if not link.motion.axial:
         matrix, move = link.displacement
     if move is not None:
-        arm = t3.add(arm, move if fixed is None else t3.apply(fixed, move))
+        arm = arm + (move if fixed is None else fixed @ move)
     return LinkPose(arm, fixed, planar, turn, matrix, angle=angle)
 
 
 def axis_in_parent(link: Link) -> Vec:
     """Direction of the joint axis in parent axes."""
     if link.rotation is None:
-        return t3.along(link.axis, 1)
-    return t3.triple(link.rotation[:, link.axis])
+        return axis_vector(link.axis, 1)
+    return vec(link.rotation[:, link.axis])
 
 
 def planar_rotation(r: Array) -> Planar | None:
     """(axis, c, s) of a rotation about a coordinate axis, found by structure; None for any other rotation."""
     for axis in range(3):
-        i, j = t3.OTHERS[axis]
+        i, j = OTHERS[axis]
         free = all(is_zero(r[axis, k]) and is_zero(r[k, axis]) for k in (i, j))
         if free and is_one(r[axis, axis]) and _same(r[i, i], r[j, j]) and _same(r[j, i], -r[i, j]):
             return axis, r[i, i], r[j, i]

@@ -11,12 +11,25 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbody.basics.errors import ModelError, word_argument
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.link_motion import axial_effort, joint_acceleration, joint_efforts, joint_twist
 from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.sweeps import sweep_inward, sweep_outward
 from symbody.mechanics.formalisms.tree import Link, Tree
-from symbody.mechanics.formalisms.vec3 import Mat, Vec
+from symbody.mechanics.formalisms.vec3 import (
+    NOTHING,
+    OTHERS,
+    ZERO,
+    Mat,
+    Vec,
+    axis_vector,
+    cross,
+    mat,
+    minus,
+    plus,
+    rotate,
+    times,
+    vec,
+)
 from symbody.model.spatial.inertia import Inertia
 from symbody.symbolic.expr.arrays import is_zero
 from symbody.symbolic.expr.node import Node
@@ -32,16 +45,16 @@ class LinkMotion:
     speeds and accelerations since the stem; stem_u is U turned to stem axes, for Links whose stem is shared.
     """
 
-    w: Vec = t3.ZERO
-    wd: Vec = t3.ZERO
-    a: Vec = t3.ZERO
-    u: Mat = t3.NOTHING
-    stem_w: Vec = t3.ZERO
-    stem_wd: Vec = t3.ZERO
-    stem_a: Vec = t3.ZERO
+    w: Vec = ZERO
+    wd: Vec = ZERO
+    a: Vec = ZERO
+    u: Mat = NOTHING
+    stem_w: Vec = ZERO
+    stem_wd: Vec = ZERO
+    stem_a: Vec = ZERO
     rate: Any = 0
     rate2: Any = 0
-    stem_u: Mat = t3.NOTHING
+    stem_u: Mat = NOTHING
 
 
 @dataclass(slots=True)
@@ -97,7 +110,7 @@ def motions(
         acceleration = link.qdd if qdd is None else qdd[link.index]
         return step(link, places[link.index], parent, velocity, acceleration, frames == "group")
 
-    return sweep_outward(tree, outward, LinkMotion(a=t3.negative(t3.triple(tree.gravity))))
+    return sweep_outward(tree, outward, LinkMotion(a=-vec(tree.gravity)))
 
 
 def at_rest(tree: Tree) -> list[Any]:
@@ -115,41 +128,41 @@ def step(link: Link, pose: LinkPose, parent: LinkMotion, qd: Any, qdd: Any, in_s
     m = LinkMotion()
     if pose.shared:
         m.stem_w, m.stem_wd = parent.stem_w, parent.stem_wd
-        m.rate, m.rate2 = t3.plus(parent.rate, qd), t3.plus(parent.rate2, qdd)
+        m.rate, m.rate2 = plus(parent.rate, qd), plus(parent.rate2, qdd)
         if in_stem:
-            more = t3.apply(parent.stem_u, pose.arm_stem)
+            more = parent.stem_u @ pose.arm_stem
         else:
             assert pose.carrier is not None
-            more = t3.rotate(*pose.carrier, t3.apply(parent.u, pose.arm))
-        m.stem_a = t3.add(parent.stem_a, more)
+            more = rotate(*pose.carrier, parent.u @ pose.arm)
+        m.stem_a = parent.stem_a + more
     else:
         m.stem_w, m.stem_wd = pose.parent_to_stem(parent.w), pose.parent_to_stem(parent.wd)
-        m.stem_a = pose.parent_to_stem(t3.add(parent.a, t3.apply(parent.u, pose.arm)))
+        m.stem_a = pose.parent_to_stem(parent.a + parent.u @ pose.arm)
         if motion.about_axis:
             m.rate, m.rate2 = qd, qdd
         if motion.along_axis:
-            slide = t3.along(axis, t3.times(link.advance, qd))
-            m.stem_a = t3.add(m.stem_a, t3.cross(m.stem_w, t3.scaled(2, slide)))
-            m.stem_a = t3.add(m.stem_a, t3.along(axis, t3.times(link.advance, qdd)))
+            slide = axis_vector(axis, times(link.advance, qd))
+            m.stem_a = m.stem_a + cross(m.stem_w, 2 * slide)
+            m.stem_a = m.stem_a + axis_vector(axis, times(link.advance, qdd))
     w = pose.from_stem(m.stem_w)
     wd = pose.from_stem(m.stem_wd)
     m.a = pose.from_stem(m.stem_a)
     if not motion.axial:
         (spin, v), (spin2, v2) = joint_twist(link, qd), joint_acceleration(link, qd, qdd)
-        m.w = t3.add(w, spin)
-        m.wd = t3.add(wd, t3.add(t3.cross(w, spin), spin2))
+        m.w = w + spin
+        m.wd = wd + (cross(w, spin) + spin2)
         if motion.slides:  # v: of the origin relative to the parent, in Link axes
-            drag = t3.cross(t3.add(t3.scaled(2, w), spin), v)
-            m.a = t3.add(m.a, t3.add(drag, v2))
+            drag = cross(2 * w + spin, v)
+            m.a = m.a + (drag + v2)
     elif motion.is_slide:
         m.w, m.wd = w, wd
     else:
-        m.w = t3.add(w, t3.along(axis, m.rate))
-        m.wd = t3.add(t3.add(wd, t3.cross(w, t3.along(axis, m.rate))), t3.along(axis, m.rate2))
+        m.w = w + axis_vector(axis, m.rate)
+        m.wd = wd + cross(w, axis_vector(axis, m.rate)) + axis_vector(axis, m.rate2)
     m.u = rate_matrix(m.w, m.wd)
     if pose.stem and in_stem:
-        stem_w = t3.add(m.stem_w, t3.along(axis, m.rate))
-        stem_wd = t3.add(t3.add(m.stem_wd, t3.cross(m.stem_w, t3.along(axis, m.rate))), t3.along(axis, m.rate2))
+        stem_w = m.stem_w + axis_vector(axis, m.rate)
+        stem_wd = m.stem_wd + cross(m.stem_w, axis_vector(axis, m.rate)) + axis_vector(axis, m.rate2)
         m.stem_u = rate_matrix(stem_w, stem_wd)
     return m
 
@@ -157,38 +170,40 @@ def step(link: Link, pose: LinkPose, parent: LinkMotion, qd: Any, qdd: Any, in_s
 def rate_matrix(w: Vec, wd: Vec) -> Mat:
     """U = wd~ + w~ w~."""
     x, y, z = w
-    xx, yy, zz = t3.times(x, x), t3.times(y, y), t3.times(z, z)
-    xy, yz, zx = t3.times(x, y), t3.times(y, z), t3.times(z, x)
-    return (
-        (t3.minus(0, t3.plus(yy, zz)), t3.minus(xy, wd[2]), t3.plus(zx, wd[1])),
-        (t3.plus(xy, wd[2]), t3.minus(0, t3.plus(xx, zz)), t3.minus(yz, wd[0])),
-        (t3.minus(zx, wd[1]), t3.plus(yz, wd[0]), t3.minus(0, t3.plus(xx, yy))),
+    xx, yy, zz = times(x, x), times(y, y), times(z, z)
+    xy, yz, zx = times(x, y), times(y, z), times(z, x)
+    return Mat(
+        (
+            Vec((minus(0, plus(yy, zz)), minus(xy, wd[2]), plus(zx, wd[1]))),
+            Vec((plus(xy, wd[2]), minus(0, plus(xx, zz)), minus(yz, wd[0]))),
+            Vec((minus(zx, wd[1]), plus(yz, wd[0]), minus(0, plus(xx, yy)))),
+        )
     )
 
 
 def link_wrench(tree: Tree, link: Link, m: LinkMotion, reference: str = "origin") -> Wrench:
     """What the Link's own motion takes, at its origin and in its axes, less the wrench from outside."""
     if reference == "com":
-        force, moment = t3.ZERO, t3.ZERO
+        force, moment = ZERO, ZERO
         for mass, com, inertia in link.bodies:
-            c = t3.triple(com)
-            f = t3.scaled(mass, t3.add(m.a, t3.apply(m.u, c)))
-            force = t3.add(force, f)
-            moment = t3.add(moment, t3.add(euler(t3.tensor(inertia), m.w, m.wd, m.u), t3.cross(c, f)))
+            c = vec(com)
+            f = mass * (m.a + m.u @ c)
+            force = force + f
+            moment = moment + (euler(mat(inertia), m.w, m.wd, m.u) + cross(c, f))
     else:
         force, moment = body_wrench(link.inertia, m, link.spread)
     if link.index in tree.wrenches:
         outer_force, outer_moment = tree.wrenches[link.index]
-        force = t3.add(force, t3.negative(t3.triple(outer_force)))
-        moment = t3.add(moment, t3.negative(t3.triple(outer_moment)))
+        force = force - vec(outer_force)
+        moment = moment - vec(outer_moment)
     return Wrench(force, moment)
 
 
 def body_wrench(inertia: Inertia, m: LinkMotion, spread: Any = None) -> tuple[Vec, Vec]:
     """mass a + U s and J wd + w x J w + s x a, with the first moment s; spread as in `euler`."""
-    s = t3.triple(inertia.moment)
-    force = t3.add(t3.scaled(inertia.mass, m.a), t3.apply(m.u, s))
-    moment = t3.add(euler(t3.tensor(inertia.tensor), m.w, m.wd, m.u, spread), t3.cross(s, m.a))
+    s = vec(inertia.moment)
+    force = inertia.mass * m.a + m.u @ s
+    moment = euler(mat(inertia.tensor), m.w, m.wd, m.u, spread) + cross(s, m.a)
     return force, moment
 
 
@@ -200,19 +215,19 @@ def euler(j: Mat, w: Vec, wd: Vec, u: Mat, spread: Any = None) -> Vec:
     """
     out: list[Any] = [0, 0, 0]
     for a in range(3):
-        b, c = t3.OTHERS[a]
-        gap = t3.minus(j[c][c], j[b][b])
+        b, c = OTHERS[a]
+        gap = minus(j[c][c], j[b][b])
         if (spread is not None and is_zero(spread[c])) or gap is j[a][a]:
-            n = t3.times(j[a][a], u[c][b])
+            n = times(j[a][a], u[c][b])
         elif (spread is not None and is_zero(spread[b])) or _opposite(gap, j[a][a]):
-            n = t3.minus(0, t3.times(j[a][a], u[b][c]))
+            n = minus(0, times(j[a][a], u[b][c]))
         else:
-            n = t3.plus(t3.times(j[a][a], wd[a]), t3.times(gap, t3.times(w[b], w[c])))
-        n = t3.plus(n, t3.minus(t3.times(j[a][c], u[b][a]), t3.times(j[a][b], u[c][a])))
+            n = plus(times(j[a][a], wd[a]), times(gap, times(w[b], w[c])))
+        n = plus(n, minus(times(j[a][c], u[b][a]), times(j[a][b], u[c][a])))
         if not is_zero(j[b][c]):
-            n = t3.plus(n, t3.times(j[b][c], t3.minus(t3.times(w[b], w[b]), t3.times(w[c], w[c]))))
+            n = plus(n, times(j[b][c], minus(times(w[b], w[b]), times(w[c], w[c]))))
         out[a] = n
-    return t3.triple(out)
+    return vec(out)
 
 
 def _opposite(x: Any, y: Any) -> bool:
@@ -222,20 +237,20 @@ def _opposite(x: Any, y: Any) -> bool:
 def collect(link: Link, pose: LinkPose, own: Wrench, handed: list[Wrench]) -> tuple[tuple[Any, ...], Wrench]:
     """(efforts of the Link, what it asks of its parent) from its own wrench and those of its children."""
     force, moment = own.force, own.moment
-    stem_force, stem_moment = t3.ZERO, t3.ZERO
+    stem_force, stem_moment = ZERO, ZERO
     for h in handed:
         if h.stem:
-            stem_force, stem_moment = t3.add(stem_force, h.force), t3.add(stem_moment, h.moment)
+            stem_force, stem_moment = stem_force + h.force, stem_moment + h.moment
         else:
-            force, moment = t3.add(force, h.force), t3.add(moment, h.moment)
+            force, moment = force + h.force, moment + h.moment
     efforts: tuple[Any, ...] = ()
     if not link.motion.axial:
         efforts = joint_efforts(link, force, moment)
-    force = t3.add(stem_force, pose.to_stem(force))
-    moment = t3.add(stem_moment, pose.to_stem(moment))
+    force = stem_force + pose.to_stem(force)
+    moment = stem_moment + pose.to_stem(moment)
     if not efforts:
         efforts = (axial_effort(link, force, moment),)
     if pose.shared:
-        return efforts, Wrench(force, t3.add(moment, t3.cross(pose.arm_stem, force)), True)
+        return efforts, Wrench(force, moment + cross(pose.arm_stem, force), True)
     force, moment = pose.stem_to_parent(force), pose.stem_to_parent(moment)
-    return efforts, Wrench(force, t3.add(moment, t3.cross(pose.arm, force)))
+    return efforts, Wrench(force, moment + cross(pose.arm, force))

@@ -11,7 +11,6 @@ from collections.abc import Collection
 from typing import Any
 
 from symbody.basics.errors import ModelError, word_argument
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.articulated import (
     Articulated,
     EliminatedJoint,
@@ -36,7 +35,7 @@ from symbody.mechanics.formalisms.newton_euler import LinkMotion, at_rest, link_
 from symbody.mechanics.formalisms.solve_accelerations import driven_velocities
 from symbody.mechanics.formalisms.sweeps import sweep_inward, sweep_outward
 from symbody.mechanics.formalisms.tree import Link, Tree
-from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.mechanics.formalisms.vec3 import ZERO, Vec, cross, minus, sum_of, times, vec
 from symbody.model.spatial.inertia import no_inertia
 from symbody.symbolic.expr.arrays import Array, is_zero, zeros
 
@@ -91,21 +90,21 @@ def order_n(tree: Tree, variant: str = "local", frames: str = "sequential", give
     moves = motions(tree, places, frames, qdd)
     if variant == "local":
         own = [link_wrench(tree, link, moves[link.index]) for link in tree.links]
-        products: list[Acceleration] = [(t3.ZERO, t3.ZERO)] * len(tree.links)
-        base = t3.ZERO
+        products: list[Acceleration] = [(ZERO, ZERO)] * len(tree.links)
+        base = ZERO
     else:
-        spins = [LinkMotion(w=m.w, u=rate_matrix(m.w, t3.ZERO)) for m in moves]
+        spins = [LinkMotion(w=m.w, u=rate_matrix(m.w, ZERO)) for m in moves]
         own = [link_wrench(tree, link, spins[link.index]) for link in tree.links]
         products = []
         for link in tree.links:
             parent = spins[link.parent] if link.parent >= 0 else LinkMotion()
             m = step(link, places[link.index], parent, link.qd, qdd[link.index])
             products.append((m.wd, m.a))
-        base = t3.negative(t3.triple(tree.gravity))
-    efforts = [t3.minus(tau, law) for tau, law in zip(tree.tau, joint_laws(tree))]
+        base = -vec(tree.gravity)
+    efforts = [minus(tau, law) for tau, law in zip(tree.tau, joint_laws(tree))]
     pivots: list[EliminatedJoint] = [EliminatedJoint()] * len(tree.links)
     settled: dict[int, EliminatedJoint] = {}  # by velocity, in the order of elimination
-    on_world = rigid(no_inertia(), t3.ZERO, t3.ZERO)
+    on_world = rigid(no_inertia(), ZERO, ZERO)
 
     def settled_here(link: int, x: Articulated, own_motion: bool) -> Articulated:
         """Eliminate the velocities that meet at a Link: those of its own motion, or those of Links it carries."""
@@ -167,7 +166,7 @@ def order_n(tree: Tree, variant: str = "local", frames: str = "sequential", give
         if not pose.stem:
             wd, a = pose.from_stem(wd), pose.from_stem(a)
         products_wd, products_a = products[link.index]
-        wd, a = t3.add(wd, products_wd), t3.add(a, products_a)
+        wd, a = wd + products_wd, a + products_a
         if waits[link.index]:
             write_settled(link.index, (wd, a), own_motion=True)
             wd, a = _moved(link, wd, a, _of_link(link, out))
@@ -178,8 +177,8 @@ def order_n(tree: Tree, variant: str = "local", frames: str = "sequential", give
         write_settled(link.index, (wd, a), own_motion=False)
         return wd, a
 
-    write_settled(WORLD, (t3.ZERO, base), own_motion=False)
-    sweep_outward(tree, outward, (t3.ZERO, base))
+    write_settled(WORLD, (ZERO, base), own_motion=False)
+    sweep_outward(tree, outward, (ZERO, base))
     return out
 
 
@@ -209,18 +208,18 @@ def _reach(tree: Tree, places: list[LinkPose], link: Link, parent: Acceleration)
     """Acceleration that a Link takes from its parent, in its stem axes."""
     pose, (wd, a) = places[link.index], parent
     if pose.shared:
-        return wd, t3.add(a, t3.cross(wd, pose.arm_stem))
+        return wd, a + cross(wd, pose.arm_stem)
     if link.parent >= 0 and places[link.parent].stem:
         below = places[link.parent]
         wd, a = below.from_stem(wd), below.from_stem(a)
-    a = t3.add(a, t3.cross(wd, pose.arm))
+    a = a + cross(wd, pose.arm)
     return pose.parent_to_stem(wd), pose.parent_to_stem(a)
 
 
 def _moved(link: Link, wd: Vec, a: Vec, x: Any) -> Acceleration:
     """With the joint's own acceleration."""
     spin, slide = joint_twist(link, x)
-    return t3.add(wd, spin), t3.add(a, slide)
+    return wd + spin, a + slide
 
 
 def _check_inertia(link: Link, x: Articulated) -> None:
@@ -246,7 +245,7 @@ def _over(x: Any, factor: Any) -> Any:
 
 
 def _of_link(link: Link, values: Array) -> Any:
-    parts = [t3.total(t3.times(factor, values[index]) for index, factor in column) for column in link.columns]
+    parts = [sum_of(times(factor, values[index]) for index, factor in column) for column in link.columns]
     return parts[0] if link.motion.axial else parts
 
 

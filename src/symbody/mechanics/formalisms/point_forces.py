@@ -4,15 +4,16 @@ from __future__ import annotations
 
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.element_energy import contact_account, rate_along_motion
 from symbody.mechanics.formalisms.link_forces import measure, push_along_line
 from symbody.mechanics.formalisms.point_motions import from_frame, to_frame
 from symbody.mechanics.formalisms.tyres import ground_of
+from symbody.mechanics.formalisms.vec3 import ZERO, dot, minus, plus, times, vec
 from symbody.mechanics.formalisms.wrenches import TreeElement
 from symbody.model.library import contact
 from symbody.model.library.force_element import Account
 from symbody.model.library.grounds import surface
+from symbody.symbolic.expr.arrays import is_zero
 from symbody.symbolic.expr.call import call
 
 # -- given forces
@@ -33,14 +34,14 @@ def wrench(element: TreeElement) -> None:
 
 def _given(element: TreeElement, parts: tuple[str, ...]) -> None:
     some = any(element.given(p) for p in parts)
-    found: dict[str, Any] = {"force": t3.ZERO, "moment": t3.ZERO}
+    found: dict[str, Any] = {"force": ZERO, "moment": ZERO}
     for part, letter, unit in (("force", "F", "N"), ("moment", "M", "N m")):
         if part not in parts:
             continue
         if element.given(part):
-            found[part] = element.values(part)
+            found[part] = vec(element.values(part))
         elif not some:
-            found[part] = element.wrenches.input(f"{letter}_{element.name}", 3, unit)
+            found[part] = vec(element.wrenches.input(f"{letter}_{element.name}", 3, unit))
     if element.option("axes") == "world":
         _push_given(element, found["force"], found["moment"])
         return
@@ -66,16 +67,14 @@ def drag(element: TreeElement) -> None:
     rad/s its angular velocity. Each axis has its own coefficients.
     """
     m, f = element.motions[0], element.frames[0]
-    through = (
-        t3.add(m.velocity, t3.negative(t3.triple(element.values("wind")))) if element.given("wind") else m.velocity
-    )
+    through = m.velocity - vec(element.values("wind")) if element.given("wind") else m.velocity
     found = []
     for motion, plain, square in ((through, "linear", "quadratic"), (m.omega, "angular", "angular_quadratic")):
         own = to_frame(m.rotation, motion)
-        slow = element.values(plain) or t3.ZERO
-        fast = element.values(square) or t3.ZERO
-        gains = [t3.plus(a, t3.times(b, _size(v)) if not t3.is_zero(b) else 0) for a, b, v in zip(slow, fast, own)]
-        found.append(t3.triple([t3.minus(0, t3.times(gain, v)) for gain, v in zip(gains, own)]))
+        slow = element.values(plain) or ZERO
+        fast = element.values(square) or ZERO
+        gains = [plus(a, times(b, _size(v)) if not is_zero(b) else 0) for a, b, v in zip(slow, fast, own)]
+        found.append(vec([minus(0, times(gain, v)) for gain, v in zip(gains, own)]))
     element.wrenches.push_at(f, from_frame(f.rotation, found[0]), from_frame(f.rotation, found[1]))
     element.account(
         lambda: Account(lost=-element.power_world(from_frame(m.rotation, found[0]), from_frame(m.rotation, found[1])))
@@ -83,7 +82,7 @@ def drag(element: TreeElement) -> None:
 
 
 def _size(v: Any) -> Any:
-    return 0 if t3.is_zero(v) else call("abs", v)
+    return 0 if is_zero(v) else call("abs", v)
 
 
 # -- contact of a point with the ground
@@ -96,27 +95,26 @@ def contact_point(element: TreeElement) -> None:
     """
     m = element.motions[0]
     ground = ground_of(element)
-    height, normal = surface(ground, m.position[0], m.position[1])
+    height, upward = surface(ground, m.position[0], m.position[1])
+    normal = vec(upward)
     if ground.normal is not None:
-        depth = t3.minus(ground.offset, t3.dot(normal, m.position))
+        depth = minus(ground.offset, dot(normal, m.position))
     else:
-        depth = t3.times(normal[2], height - m.position[2])  # along the normal, to first order in the curvature
-    lift = t3.dot(normal, m.velocity)
+        depth = times(normal[2], height - m.position[2])  # along the normal, to first order in the curvature
+    lift = dot(normal, m.velocity)
     stiffness, width = element.value("stiffness"), element.value("width")
     pressing = contact.normal_force(depth, -lift, stiffness, element.value("damping"), width)
-    force = t3.scaled(pressing, normal)
+    force = pressing * normal
     if element.given("friction"):
-        slide = t3.add(m.velocity, t3.negative(t3.scaled(lift, normal)))
-        gain = contact.friction_gain(
-            t3.dot(slide, slide), pressing, element.value("friction"), element.value("slowest")
-        )
-        force = t3.add(force, t3.scaled(gain, slide))
+        slide = m.velocity - lift * normal
+        gain = contact.friction_gain(dot(slide, slide), pressing, element.value("friction"), element.value("slowest"))
+        force = force + gain * slide
     element.observe("depth", depth, "m")
     element.observe("Fn", pressing, "N")
-    element.push_world(force, t3.ZERO)
+    element.push_world(force, ZERO)
 
     def account() -> Account:
-        rate = t3.minus(0, lift) if ground.normal is not None else rate_along_motion(element.tree, depth)
+        rate = minus(0, lift) if ground.normal is not None else rate_along_motion(element.tree, depth)
         return contact_account(depth, rate, stiffness, width, element.power_world(force))
 
     element.account(account)
@@ -141,7 +139,7 @@ def external(element: TreeElement) -> None:
             (force,) = element.call(function, {"Z": line.Z, "Zd": line.Zd, "t": element.time}, (1,))
         element.observe("F", force, "N")
         push_along_line(element, line, force)
-        element.account(lambda: Account(given=t3.times(force, line.Zd)))
+        element.account(lambda: Account(given=times(force, line.Zd)))
         return
     if function is None:
         wrench(element)
@@ -155,4 +153,4 @@ def external(element: TreeElement) -> None:
         "t": element.time,
     }
     values = element.call(function, names, (3, 6))
-    _push_given(element, t3.triple(values), t3.triple(values[3:]) if len(values) == 6 else t3.ZERO)
+    _push_given(element, vec(values), vec(values[3:]) if len(values) == 6 else ZERO)

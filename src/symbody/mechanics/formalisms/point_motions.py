@@ -9,14 +9,13 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from symbody.basics.errors import NameLookupError, nearest
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frame_kinematics import FrameMotion, attached, frame_motions, link_motions
 from symbody.mechanics.formalisms.frames import Frame, common_ancestor, frame_on, path, product
 from symbody.mechanics.formalisms.link_poses import poses
 from symbody.mechanics.formalisms.newton_euler import LinkMotion as LocalMotion
 from symbody.mechanics.formalisms.newton_euler import step
 from symbody.mechanics.formalisms.tree import Tree
-from symbody.mechanics.formalisms.vec3 import Mat, Vec
+from symbody.mechanics.formalisms.vec3 import Mat, Vec, cross, minus, rotate, unit_matrix
 from symbody.model.record.mechanism import WORLD
 
 
@@ -46,8 +45,8 @@ def orientations(tree: Tree, links: Iterable[int]) -> dict[int, Mat | None]:
 def _turned(stem: Mat | None, turn: tuple[int, object, object]) -> Mat:
     """stem times an elementary rotation: two columns are combined."""
     axis, c, s = turn
-    rows = t3.tensor([t3.along(k, 1) for k in range(3)]) if stem is None else stem
-    return tuple(t3.rotate(axis, c, t3.minus(0, s), row) for row in rows)  # type: ignore[return-value]
+    rows = unit_matrix() if stem is None else stem
+    return Mat(rotate(axis, c, minus(0, s), row) for row in rows)
 
 
 def world_motions(tree: Tree, frames: Sequence[Frame], order: int = 1) -> list[FrameMotion]:
@@ -76,23 +75,23 @@ def _through_hub(tree: Tree, frames: Sequence[Frame], hub: int, turn: Mat | None
     relative = link_motions(tree, [f.link for f in frames], hub, order)
 
     def out(v: Vec) -> Vec:
-        return v if turn is None else t3.apply(turn, v)
+        return v if turn is None else turn @ v
 
     found = []
     for f in frames:
         m = attached(relative[f.link], f, order)
-        position = t3.add(carrier.position, out(m.position))
+        position = carrier.position + out(m.position)
         if order == 0:
             found.append(FrameMotion(None, position))
             continue
-        velocity = t3.add(carrier.velocity, out(t3.add(t3.cross(own.w, m.position), m.velocity)))
-        omega = out(t3.add(own.w, m.omega))
+        velocity = carrier.velocity + out(cross(own.w, m.position) + m.velocity)
+        omega = out(own.w + m.omega)
         if order == 1:
             found.append(FrameMotion(None, position, omega, velocity))
             continue
-        alpha = t3.add(t3.add(own.wd, t3.cross(own.w, m.omega)), m.alpha)
-        drag = t3.add(t3.apply(own.u, m.position), t3.cross(t3.scaled(2, own.w), m.velocity))
-        acceleration = t3.add(carrier.acceleration, out(t3.add(drag, m.acceleration)))
+        alpha = own.wd + cross(own.w, m.omega) + m.alpha
+        drag = own.u @ m.position + cross(2 * own.w, m.velocity)
+        acceleration = carrier.acceleration + out(drag + m.acceleration)
         found.append(FrameMotion(None, position, omega, velocity, out(alpha), acceleration))
     return found
 
@@ -107,9 +106,9 @@ def _local(tree: Tree, link: int) -> LocalMotion:
 
 def to_frame(rotation: Mat | None, v: Vec) -> Vec:
     """A vector in the axes of a frame whose rotation to the present axes is given."""
-    return v if rotation is None else t3.apply_transposed(rotation, v)
+    return v if rotation is None else rotation.T @ v
 
 
 def from_frame(rotation: Mat | None, v: Vec) -> Vec:
     """A vector of a frame's axes in the axes to which `rotation` leads."""
-    return v if rotation is None else t3.apply(rotation, v)
+    return v if rotation is None else rotation @ v

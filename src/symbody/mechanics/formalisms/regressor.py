@@ -14,13 +14,26 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import ModelError
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.link_motion import Twist, joint_twists
 from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.newton_euler import LinkMotion, motions, rate_matrix
 from symbody.mechanics.formalisms.sweeps import sweep_outward
 from symbody.mechanics.formalisms.tree import Link, Tree
-from symbody.mechanics.formalisms.vec3 import Mat, Vec
+from symbody.mechanics.formalisms.vec3 import (
+    OTHERS,
+    ZERO,
+    Mat,
+    Vec,
+    axis_vector,
+    cross,
+    dot,
+    is_null,
+    mat,
+    minus,
+    plus,
+    times,
+    vec,
+)
 from symbody.model.record.mechanism import Joint, Mechanism
 from symbody.model.spatial.inertia import from_com
 from symbody.symbolic.expr.arrays import Array, zeros
@@ -102,19 +115,19 @@ def regressor(tree: Tree, wanted: Collection[int] | None = None) -> Array:
         mine = [k for k in range(10) if 10 * b + k in wanted]
         if index < 0 or not mine:
             continue
-        turn = None if rotation is None else t3.tensor(rotation)
-        motion, shares = _at(moves[index], twists[index], turn, t3.triple(origin))
+        turn = None if rotation is None else mat(rotation)
+        motion, shares = _at(moves[index], twists[index], turn, vec(origin))
         forces, moments = wrench_columns(motion)
         for velocity, (angular, linear) in shares.items():
             for k in mine:
-                out[velocity, 10 * b + k] = t3.plus(t3.dot(linear, forces[k]), t3.dot(angular, moments[k]))
+                out[velocity, 10 * b + k] = plus(dot(linear, forces[k]), dot(angular, moments[k]))
     laws = _Laws(tree, moves, twists)
     at = 10 * len(tree.mechanism.bodies)
     for joint in tree.mechanism.joints:
         for name in joint_columns(joint):
             if at in wanted:
                 for velocity, value in laws.column(joint, name):
-                    out[velocity, at] = t3.plus(out[velocity, at], value)
+                    out[velocity, at] = plus(out[velocity, at], value)
             at += 1
     return out
 
@@ -124,20 +137,20 @@ def wrench_columns(m: LinkMotion) -> tuple[list[Vec], list[Vec]]:
 
     mass a + U s and J wd + w x J w + s x a; the second by entries of U (docs/theory.md).
     """
-    forces = [m.a, *t3.transposed(m.u), *[t3.ZERO] * 6]
-    moments = [t3.ZERO, *(t3.cross(t3.along(k, 1), m.a) for k in range(3))]
+    forces = [m.a, *m.u.T, *[ZERO] * 6]
+    moments = [ZERO, *(cross(axis_vector(k, 1), m.a) for k in range(3))]
     for i, k in TENSOR:
         n: list[Any] = [0, 0, 0]
         if i == k:
-            b, c = t3.OTHERS[i]
+            b, c = OTHERS[i]
             n[i] = m.wd[i]
-            n[b], n[c] = t3.times(m.w[i], m.w[c]), t3.minus(0, t3.times(m.w[i], m.w[b]))
+            n[b], n[c] = times(m.w[i], m.w[c]), minus(0, times(m.w[i], m.w[b]))
         else:
             c = 3 - i - k
-            a, b = t3.OTHERS[c]
-            n[a], n[b] = t3.minus(0, m.u[c][a]), m.u[c][b]
-            n[c] = t3.minus(t3.times(m.w[a], m.w[a]), t3.times(m.w[b], m.w[b]))
-        moments.append(t3.triple(n))
+            a, b = OTHERS[c]
+            n[a], n[b] = minus(0, m.u[c][a]), m.u[c][b]
+            n[c] = minus(times(m.w[a], m.w[a]), times(m.w[b], m.w[b]))
+        moments.append(vec(n))
     return forces, moments
 
 
@@ -151,7 +164,7 @@ def link_twists(tree: Tree, places: list[LinkPose]) -> list[Twists]:
         pose = places[link.index]
         out: Twists = {}
         for velocity, (angular, linear) in parent.items():
-            linear = t3.add(linear, t3.cross(angular, pose.arm))
+            linear = linear + cross(angular, pose.arm)
             out[velocity] = (
                 pose.from_stem(pose.parent_to_stem(angular)),
                 pose.from_stem(pose.parent_to_stem(linear)),
@@ -159,10 +172,10 @@ def link_twists(tree: Tree, places: list[LinkPose]) -> list[Twists]:
         for (angular, linear), column in zip(joint_twists(link), link.columns):
             for velocity, factor in column:
                 # joints that mimic one another share a velocity
-                old = out.get(velocity, (t3.ZERO, t3.ZERO))
+                old = out.get(velocity, (ZERO, ZERO))
                 out[velocity] = (
-                    t3.add(old[0], t3.scaled(factor, angular)),
-                    t3.add(old[1], t3.scaled(factor, linear)),
+                    old[0] + factor * angular,
+                    old[1] + factor * linear,
                 )
         return out
 
@@ -171,16 +184,16 @@ def link_twists(tree: Tree, places: list[LinkPose]) -> list[Twists]:
 
 def _at(m: LinkMotion, twists: Twists, rotation: Mat | None, origin: Vec) -> tuple[LinkMotion, Twists]:
     """Motion and twists of a frame on the Link: rotation takes its coordinates to the Link's, origin in Link axes."""
-    if rotation is None and t3.no_motion(origin):
+    if rotation is None and is_null(origin):
         return m, twists
 
     def back(v: Vec) -> Vec:
-        return v if rotation is None else t3.apply_transposed(rotation, v)
+        return v if rotation is None else rotation.T @ v
 
-    w, wd, a = back(m.w), back(m.wd), back(t3.add(m.a, t3.apply(m.u, origin)))
+    w, wd, a = back(m.w), back(m.wd), back(m.a + m.u @ origin)
     u = m.u if rotation is None else rate_matrix(w, wd)
     shifted = {
-        velocity: (back(angular), back(t3.add(linear, t3.cross(angular, origin))))
+        velocity: (back(angular), back(linear + cross(angular, origin)))
         for velocity, (angular, linear) in twists.items()
     }
     return LinkMotion(w=w, wd=wd, a=a, u=u), shifted
@@ -216,10 +229,10 @@ class _Laws:
                         "quaternion. Use the kind 'spherical' or 'floating', or a force element."
                     )
                 rest = 0 if joint.rest is None else self.tree.node(joint.rest)
-                value = t3.minus(q, rest)
+                value = minus(q, rest)
             else:
                 value = qd if name == "viscous" else call("sign", qd)
-            out.append((velocity, t3.times(factor, value)))
+            out.append((velocity, times(factor, value)))
         return out
 
     def _coordinates(self, joint: Joint) -> list[tuple[int, Any, Any, Any]]:
@@ -242,15 +255,15 @@ class _Laws:
         spin = self.first.get(f"{joint.name}.rotor")
         if spin is None:
             ratio = tree.node(joint.rotor.ratio)
-            value = t3.times(ratio**2, link.qdd)
-            return [(velocity, t3.times(factor, value)) for velocity, factor in link.columns[0]]
+            value = times(ratio**2, link.qdd)
+            return [(velocity, times(factor, value)) for velocity, factor in link.columns[0]]
         kind = TENSOR.index((spin.axis, spin.axis)) + 4
-        rotation = None if spin.rotation is None else t3.tensor(spin.rotation)
-        carrier, carried = _at(self.moves[spin.parent], self.twists[spin.parent], rotation, t3.ZERO)
+        rotation = None if spin.rotation is None else mat(spin.rotation)
+        carrier, carried = _at(self.moves[spin.parent], self.twists[spin.parent], rotation, ZERO)
         out = []
         for sign, motion, twists in ((1, self.moves[spin.index], self.twists[spin.index]), (-1, carrier, carried)):
             moment = wrench_columns(motion)[1][kind]
-            out += [(v, t3.times(sign, t3.dot(angular, moment))) for v, (angular, _) in twists.items()]
+            out += [(v, times(sign, dot(angular, moment))) for v, (angular, _) in twists.items()]
         return out
 
 
@@ -261,8 +274,8 @@ def known_efforts(tree: Tree) -> Array:
     twists = link_twists(tree, places)
     for index, (force, moment) in tree.wrenches.items():
         for velocity, (angular, linear) in twists[index].items():
-            power = t3.plus(t3.dot(linear, t3.triple(force)), t3.dot(angular, t3.triple(moment)))
-            out[velocity] = t3.minus(out[velocity], power)
+            power = plus(dot(linear, vec(force)), dot(angular, vec(moment)))
+            out[velocity] = minus(out[velocity], power)
     if tree.efforts is not None:
-        out = np.array([t3.minus(x, effort) for x, effort in zip(out, tree.efforts)], dtype=object)
+        out = np.array([minus(x, effort) for x, effort in zip(out, tree.efforts)], dtype=object)
     return out

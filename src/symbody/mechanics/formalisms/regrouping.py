@@ -19,9 +19,9 @@ from typing import Any
 
 import numpy as np
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.link_poses import axis_in_parent
 from symbody.mechanics.formalisms.tree import Link, Tree
+from symbody.mechanics.formalisms.vec3 import OTHERS, mat, minus, plus, sum_of, times, turn_tensor
 from symbody.model.spatial.inertia import Inertia
 from symbody.symbolic.expr.arrays import is_zero
 from symbody.symbolic.expr.evaluate import evaluate
@@ -109,9 +109,9 @@ def pseudo_inertia(inertia: Inertia) -> Entry:
     j, s = inertia.tensor, inertia.moment
     out: Entry = [[0] * 4 for _ in range(4)]
     for a in range(3):
-        b, c = t3.OTHERS[a]
-        out[a][a] = t3.times(HALF, t3.minus(t3.plus(j[b, b], j[c, c]), j[a, a]))
-        out[a][b] = out[b][a] = t3.minus(0, j[a, b])
+        b, c = OTHERS[a]
+        out[a][a] = times(HALF, minus(plus(j[b, b], j[c, c]), j[a, a]))
+        out[a][b] = out[b][a] = minus(0, j[a, b])
         out[a][3] = out[3][a] = s[a]
     out[3][3] = inertia.mass
     return out
@@ -122,9 +122,9 @@ def inertia_of(body: Entry) -> Inertia:
     tensor = np.empty((3, 3), dtype=object)
     moment = np.empty(3, dtype=object)
     for a in range(3):
-        b, c = t3.OTHERS[a]
-        tensor[a, a] = t3.plus(body[b][b], body[c][c])
-        tensor[a, b] = tensor[b, a] = t3.minus(0, body[a][b])
+        b, c = OTHERS[a]
+        tensor[a, a] = plus(body[b][b], body[c][c])
+        tensor[a, b] = tensor[b, a] = minus(0, body[a][b])
         moment[a] = body[a][3]
     return Inertia(body[3][3], moment, tensor)
 
@@ -133,7 +133,7 @@ def inertia_of(body: Entry) -> Inertia:
 
 
 def _add(body: Entry, i: int, k: int, value: Any) -> None:
-    body[i][k] = body[k][i] = t3.plus(body[i][k], value)
+    body[i][k] = body[k][i] = plus(body[i][k], value)
 
 
 def _vectors(link: Link) -> tuple[list[Any], list[Any]]:
@@ -144,44 +144,44 @@ def _vectors(link: Link) -> tuple[list[Any], list[Any]]:
 def _coefficients(link: Link, i: int, k: int) -> tuple[Any, Any, Any]:
     """What a unit of m, s and t adds to entry (i, k) of the parent."""
     v, u = _vectors(link)
-    mixed = t3.plus(t3.times(v[i], u[k]), t3.times(v[k], u[i]))
-    return t3.times(v[i], v[k]), mixed, t3.times(u[i], u[k])
+    mixed = plus(times(v[i], u[k]), times(v[k], u[i]))
+    return times(v[i], v[k]), mixed, times(u[i], u[k])
 
 
 def _transfer(own: Entry, parent: Entry | None, link: Link, m: Any, s: Any, t: Any) -> None:
     """Move mass m at the origin, first moment s along the axis and S_aa = t from a body to its parent."""
     a = link.axis
-    own[3][3] = t3.minus(own[3][3], m)
-    own[a][3] = own[3][a] = t3.minus(own[a][3], s)
-    own[a][a] = t3.minus(own[a][a], t)
+    own[3][3] = minus(own[3][3], m)
+    own[a][3] = own[3][a] = minus(own[a][3], s)
+    own[a][a] = minus(own[a][a], t)
     if parent is None:
         return  # the world feels nothing
     for i in range(4):
         for k in range(i, 4):
             for amount, unit in zip((m, s, t), _coefficients(link, i, k)):
-                _add(parent, i, k, t3.times(amount, unit))
+                _add(parent, i, k, times(amount, unit))
 
 
 def _clear_link(own: Entry, parent: Entry | None, link: Link, keep: str) -> None:
     a = link.axis
-    b, c = t3.OTHERS[a]
+    b, c = OTHERS[a]
     t = own[a][a]
     if keep == FIRST:
-        t = t3.plus(own[a][a], own[c][c])  # J_bb = S_aa + S_cc becomes zero
+        t = plus(own[a][a], own[c][c])  # J_bb = S_aa + S_cc becomes zero
     elif keep == SECOND:
-        t = t3.plus(own[a][a], own[b][b])
+        t = plus(own[a][a], own[b][b])
     helical = link.motion.slides  # the advance makes mass and moment felt
     _transfer(own, parent, link, 0 if helical else own[3][3], 0 if helical else own[a][3], t)
     if keep == FIRST:
-        own[a][a] = t3.minus(0, own[c][c])
+        own[a][a] = minus(0, own[c][c])
     elif keep == SECOND:
-        own[a][a] = t3.minus(0, own[b][b])
+        own[a][a] = minus(0, own[b][b])
 
 
 def _move_tensor(own: Entry, parent: Entry | None, link: Link) -> None:
     """A prismatic joint does not turn: its body's tensor is felt as the parent's."""
-    s = t3.tensor(own)
-    turned = s if link.rotation is None else t3.turn_tensor(t3.tensor(link.rotation), s)
+    s = mat(own)
+    turned = s if link.rotation is None else turn_tensor(mat(link.rotation), s)
     for i in range(3):
         for k in range(3):
             own[i][k] = 0
@@ -195,19 +195,19 @@ def _clear_parent(own: Entry, parent: Entry, link: Link, carrier: Link, targets:
         if target is None:
             continue
         (_, i, k), *rest = _terms(target, carrier)
-        value = t3.plus(parent[i][k], _sum(parent, rest))
+        value = plus(parent[i][k], _sum(parent, rest))
         unit = _unit(link, carrier, target, which)
         if is_zero(value) or is_zero(unit):
             continue
         amounts: list[Any] = [0, 0, 0]
-        amounts[which] = t3.minus(0, value * _inverse(unit))
+        amounts[which] = minus(0, value * _inverse(unit))
         _transfer(own, parent, link, *amounts)
-        parent[i][k] = parent[k][i] = t3.minus(0, _sum(parent, rest))  # exactly, not up to rounding
+        parent[i][k] = parent[k][i] = minus(0, _sum(parent, rest))  # exactly, not up to rounding
 
 
 def _terms(target: Target, carrier: Link) -> list[tuple[int, int, int]]:
     """A target as (sign, i, k): the signed sum of entries that shall vanish."""
-    b, c = t3.OTHERS[carrier.axis]
+    b, c = OTHERS[carrier.axis]
     if target == "even":
         return [(1, b, b), (-1, c, c)]
     if target == "axial":
@@ -217,13 +217,13 @@ def _terms(target: Target, carrier: Link) -> list[tuple[int, int, int]]:
 
 
 def _sum(body: Entry, terms: list[tuple[int, int, int]]) -> Any:
-    return t3.total(t3.times(sign, body[i][k]) for sign, i, k in terms)
+    return sum_of(times(sign, body[i][k]) for sign, i, k in terms)
 
 
 def _unit(link: Link, carrier: Link, target: Target, which: int) -> Any:
     """What a unit of m, s or t (which = 0, 1, 2) adds to a target."""
     terms = _terms(target, carrier)
-    return t3.total(t3.times(sign, _coefficients(link, i, k)[which]) for sign, i, k in terms)
+    return sum_of(times(sign, _coefficients(link, i, k)[which]) for sign, i, k in terms)
 
 
 def _inverse(x: Any) -> Any:

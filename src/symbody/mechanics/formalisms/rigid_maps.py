@@ -8,9 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.regressor import TENSOR
 from symbody.mechanics.formalisms.row_echelon import ONE, ZERO, Row, ValuedTerm, add_to, combination
+from symbody.mechanics.formalisms.vec3 import OTHERS
 
 SLOT = {(i, k): 4 + n for n, entry in enumerate(TENSOR) for i, k in (entry, entry[::-1])}
 
@@ -32,7 +32,7 @@ def transport(rotation: Sequence[Vector], p: Vector) -> Matrix:
             for k in range(3):
                 add_to(row, SLOT[i, k], rotation[a][i] * rotation[b][k])
         if a == b:
-            for c in t3.OTHERS[a]:
+            for c in OTHERS[a]:
                 twice = p[c] + p[c]
                 row = combination([(ONE, row), (twice, turned[c]), (p[c] * p[c], {0: ONE})])
         else:
@@ -55,7 +55,7 @@ def rate(s: Twist) -> Matrix:
         for k, x in moments[b].items():
             add_to(row, SLOT[a, k], x)
         if a == b:
-            for c in t3.OTHERS[a]:
+            for c in OTHERS[a]:
                 add_to(row, 1 + c, v[c] + v[c])
         else:
             add_to(row, 1 + b, -v[a])
@@ -70,7 +70,7 @@ def energy(first: Twist, second: Twist) -> Row:
     row: Row = {}
     for k in range(3):
         add_to(row, 0, v1[k] * v2[k])
-        a, b = t3.OTHERS[k]
+        a, b = OTHERS[k]
         for v, w in ((v1, w2), (v2, w1)):
             add_to(row, 1 + k, v[a] * w[b] - v[b] * w[a])
     for i in range(3):
@@ -95,7 +95,7 @@ def bracket(s: Twist) -> Matrix:
 def to_child(rotation: Sequence[Vector], p: Vector, twist: Twist) -> Twist:
     """A twist of the parent in the child's frame."""
     w, v = halves(twist)
-    moved = [v[a] + w[b] * p[c] - w[c] * p[b] for a, (b, c) in enumerate(t3.OTHERS)]
+    moved = [v[a] + w[b] * p[c] - w[c] * p[b] for a, (b, c) in enumerate(OTHERS)]
     back = transposed(rotation)
     parts = (*apply(back, w), *apply(back, (moved[0], moved[1], moved[2])))
     return {k: x for k, x in enumerate(parts) if x.value}
@@ -108,7 +108,7 @@ def halves(twist: Twist) -> tuple[Vector, Vector]:
 
 def cross_row(w: Vector, a: int) -> Row:
     """Row a of the matrix of w x."""
-    b, c = t3.OTHERS[a]
+    b, c = OTHERS[a]
     return {k: x for k, x in ((c, w[b]), (b, -w[c])) if x.value}
 
 

@@ -17,14 +17,13 @@ from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.efforts import generalized
 from symbody.mechanics.formalisms.joint_laws import joint_laws
 from symbody.mechanics.formalisms.link_motion import joint_drift, joint_efforts, joint_twist
 from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.sweeps import sweep_inward, sweep_outward
 from symbody.mechanics.formalisms.tree import Link, Tree
-from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.mechanics.formalisms.vec3 import ZERO, Vec, cross, mat, plus, vec
 from symbody.model.spatial.inertia import Inertia, is_massless
 
 
@@ -32,8 +31,8 @@ from symbody.model.spatial.inertia import Inertia, is_massless
 class DualScrew:
     """re + eps du in Link axes, reduced at the Link's origin: (omega, v) of a twist, (force, moment) of a wrench."""
 
-    re: Vec = t3.ZERO
-    du: Vec = t3.ZERO
+    re: Vec = ZERO
+    du: Vec = ZERO
 
 
 def inverse(tree: Tree, wrenches: Mapping[int, tuple[Any, Any]] | None = None) -> list[Any]:
@@ -49,7 +48,7 @@ def inverse(tree: Tree, wrenches: Mapping[int, tuple[Any, Any]] | None = None) -
     def outward(link: Link, parent: tuple[DualScrew, DualScrew]) -> tuple[DualScrew, DualScrew]:
         return step(link, places[link.index], *parent)
 
-    gravity = DualScrew(t3.ZERO, t3.negative(t3.triple(tree.gravity)))
+    gravity = DualScrew(ZERO, -vec(tree.gravity))
     motions = sweep_outward(tree, outward, (DualScrew(), gravity))
 
     # inward: wrenches that the joints carry
@@ -57,14 +56,14 @@ def inverse(tree: Tree, wrenches: Mapping[int, tuple[Any, Any]] | None = None) -
         total = dynamic_wrench(link.inertia, *motions[link.index])
         if link.index in outside:
             force, moment = outside[link.index]
-            total = add(total, DualScrew(t3.negative(t3.triple(force)), t3.negative(t3.triple(moment))))
+            total = add(total, DualScrew(-vec(force), -vec(moment)))
         for wrench in handed:
             total = add(total, wrench)
         efforts[link.index] = joint_efforts(link, total.re, total.du)
         return to_parent(places[link.index], total)
 
     sweep_inward(tree, inward)
-    return [t3.plus(a, b) for a, b in zip(generalized(tree, efforts), joint_laws(tree), strict=True)]
+    return [plus(a, b) for a, b in zip(generalized(tree, efforts), joint_laws(tree), strict=True)]
 
 
 def step(link: Link, pose: LinkPose, twist: DualScrew, rate: DualScrew) -> tuple[DualScrew, DualScrew]:
@@ -86,32 +85,32 @@ def dynamic_wrench(inertia: Inertia, velocity: DualScrew, rate: DualScrew) -> Du
     if is_massless(inertia):
         return DualScrew()
     w, wd = velocity.re, rate.re
-    s, tensor = t3.triple(inertia.moment), t3.tensor(inertia.tensor)
-    a = t3.add(rate.du, t3.cross(w, velocity.du))
-    force = t3.add(t3.scaled(inertia.mass, a), t3.add(t3.cross(wd, s), t3.cross(w, t3.cross(w, s))))
-    spin = t3.add(t3.apply(tensor, wd), t3.cross(w, t3.apply(tensor, w)))
-    return DualScrew(force, t3.add(spin, t3.cross(s, a)))
+    s, tensor = vec(inertia.moment), mat(inertia.tensor)
+    a = rate.du + cross(w, velocity.du)
+    force = inertia.mass * a + (cross(wd, s) + cross(w, cross(w, s)))
+    spin = tensor @ wd + cross(w, tensor @ w)
+    return DualScrew(force, spin + cross(s, a))
 
 
 # -- dual algebra on triples
 
 
 def add(x: DualScrew, y: DualScrew) -> DualScrew:
-    return DualScrew(t3.add(x.re, y.re), t3.add(x.du, y.du))
+    return DualScrew(x.re + y.re, x.du + y.du)
 
 
 def bracket(x: DualScrew, y: DualScrew) -> DualScrew:
     """[X, Y]: the dual cross product."""
-    return DualScrew(t3.cross(x.re, y.re), t3.add(t3.cross(x.re, y.du), t3.cross(x.du, y.re)))
+    return DualScrew(cross(x.re, y.re), cross(x.re, y.du) + cross(x.du, y.re))
 
 
 def from_parent(pose: LinkPose, x: DualScrew) -> DualScrew:
     """D*^-1 X."""
-    du = t3.add(x.du, t3.cross(x.re, pose.arm))
+    du = x.du + cross(x.re, pose.arm)
     return DualScrew(pose.from_stem(pose.parent_to_stem(x.re)), pose.from_stem(pose.parent_to_stem(du)))
 
 
 def to_parent(pose: LinkPose, x: DualScrew) -> DualScrew:
     """D* X."""
     re = pose.stem_to_parent(pose.to_stem(x.re))
-    return DualScrew(re, t3.add(pose.stem_to_parent(pose.to_stem(x.du)), t3.cross(pose.arm, re)))
+    return DualScrew(re, pose.stem_to_parent(pose.to_stem(x.du)) + cross(pose.arm, re))

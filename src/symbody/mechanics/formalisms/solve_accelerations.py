@@ -7,8 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 
 from symbody.basics.errors import ModelError
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.tree import Tree
+from symbody.mechanics.formalisms.vec3 import minus, times
 from symbody.model.record.coordinates import with_mode
 from symbody.model.record.mechanism import Mechanism
 from symbody.symbolic.expr.arrays import Array, is_zero
@@ -49,10 +49,10 @@ def accelerations(mass: Array, bias: Array, tau: Array, driven: Sequence[int], g
             )
     right = np.empty(len(free), dtype=object)
     for row, i in enumerate(free):
-        right[row] = t3.minus(tau[i], bias[i])
+        right[row] = minus(tau[i], bias[i])
         for j in driven:
             if not is_zero(mass[i, j]):
-                right[row] = t3.minus(right[row], t3.times(mass[i, j], given[j]))
+                right[row] = minus(right[row], times(mass[i, j], given[j]))
     out = np.array(given, dtype=object)
     if free:
         # numbered outward, the mass matrix of a tree fills in nowhere if the leaves are eliminated first

@@ -7,12 +7,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.link_forces import Distance, distance, push_along_line
 from symbody.mechanics.formalisms.tree import first_places
+from symbody.mechanics.formalisms.vec3 import dot, plus, times
 from symbody.mechanics.formalisms.wrenches import TreeElement
 from symbody.model.library.force_element import Effect, Law
 from symbody.model.record.force_kinds import tendon_joints
+from symbody.symbolic.expr.arrays import is_zero
 from symbody.symbolic.expr.call import call
 
 
@@ -39,19 +40,19 @@ def on_joints(element: TreeElement, law: Law) -> Effect:
         elif joint.mimic is not None:
             iq, iv = first[joint.mimic.joint]
             ratio = tree.node(joint.mimic.ratio)
-            q = t3.plus(t3.times(ratio, tree.q[iq]), tree.node(joint.mimic.offset))
-            shares.append((iv, t3.times(coefficient, ratio)))
+            q = plus(times(ratio, tree.q[iq]), tree.node(joint.mimic.offset))
+            shares.append((iv, times(coefficient, ratio)))
         else:
             iq, iv = first[joint.name]
             q = tree.q[iq]
             shares.append((iv, coefficient))
-        element.x = t3.plus(element.x, t3.times(coefficient, q))
+        element.x = plus(element.x, times(coefficient, q))
     for iv, gain in shares:
-        element.v = t3.plus(element.v, t3.times(gain, tree.qd[iv]))
+        element.v = plus(element.v, times(gain, tree.qd[iv]))
     effect = _ask(element, law, "")
     efforts = element.wrenches.efforts
     for iv, gain in shares:
-        efforts[iv] = t3.plus(efforts[iv], t3.times(gain, effect.force))
+        efforts[iv] = plus(efforts[iv], times(gain, effect.force))
     return effect
 
 
@@ -69,7 +70,7 @@ def _lines(element: TreeElement) -> list[tuple[Distance, Any]]:
     divisors = element.values("divisors") or (1,) * (len(element.frames) - 1)
     out = []
     for k, (first, second, divisor) in enumerate(zip(element.frames, element.frames[1:], divisors)):
-        if t3.is_zero(divisor):
+        if is_zero(divisor):
             continue  # another branch begins
         if first.link == second.link:
             out.append((_still(first.position, second.position), divisor))
@@ -82,5 +83,5 @@ def _lines(element: TreeElement) -> list[tuple[Distance, Any]]:
 
 def _still(first: Any, second: Any) -> Distance:
     """The distance of two points of one body."""
-    z = t3.add(first, t3.negative(second))
-    return Distance(call("sqrt", t3.dot(z, z)), 0, z, ())
+    z = first - second
+    return Distance(call("sqrt", dot(z, z)), 0, z, ())

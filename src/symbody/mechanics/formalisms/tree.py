@@ -19,8 +19,7 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import ModelError, wrong_argument
-from symbody.mechanics.formalisms import vec3 as t3
-from symbody.mechanics.formalisms.vec3 import Mat, Vec
+from symbody.mechanics.formalisms.vec3 import Mat, Vec, mat, times, vec
 from symbody.model.record.coordinates import CoordinatePart
 from symbody.model.record.elementary_motions import BALL, SLIDE, TURN, Motion, Setting
 from symbody.model.record.joints import KINDS
@@ -91,19 +90,19 @@ class Link:
     def displacement(self) -> tuple[Mat | None, Vec]:
         """Of a motion that is not axial: rotation from Link to stem axes, None where it never turns, and shift."""
         rotation, shift = self.motion.pose(self.q, Setting(self.axis, self.pitch, self.frame))
-        return None if rotation is None else t3.tensor(rotation), self._short(t3.triple(shift))
+        return None if rotation is None else mat(rotation), self._short(vec(shift))
 
     @property
     def twists(self) -> tuple[tuple[Vec, Vec], ...]:
         """Of a motion that is not axial: what a unit of each velocity gives, (angular, linear) in Link axes."""
         columns = self.motion.twist(self.q, Setting(self.axis, self.pitch, self.frame))
-        return tuple((t3.triple(w), self._short(t3.triple(v))) for w, v in columns)
+        return tuple((vec(w), self._short(vec(v))) for w, v in columns)
 
     def _short(self, v: Vec) -> Vec:
         """A length in units; a motion in body axes has them in its coordinates."""
-        if t3.is_one(self.unit) or self.motion.body_axes:
+        if is_one(self.unit) or self.motion.body_axes:
             return v
-        return t3.triple([t3.times(1 / self.unit, x) for x in v])
+        return vec([times(1 / self.unit, x) for x in v])
 
     @property
     def quaternion(self) -> Any:
@@ -351,8 +350,7 @@ def _add_twist_rates(tree: Tree) -> None:
         slopes = jvp(as_nodes([tree.graph.zero, *entries])[1:], list(tree.q), as_nodes([tree.graph.zero, *whole])[1:])
         found = [0 if is_zero(x) else x for x in slopes]
         link.twist_rates = tuple(
-            (t3.triple(found[6 * k : 6 * k + 3]), t3.triple(found[6 * k + 3 : 6 * k + 6]))
-            for k in range(link.motion.nv)
+            (vec(found[6 * k : 6 * k + 3]), vec(found[6 * k + 3 : 6 * k + 6])) for k in range(link.motion.nv)
         )
 
 

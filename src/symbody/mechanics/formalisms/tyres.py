@@ -6,9 +6,9 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.element_energy import contact_account, rate_along_motion
 from symbody.mechanics.formalisms.frame_kinematics import column
+from symbody.mechanics.formalisms.vec3 import ZERO, cross, dot, minus, sum_of, times
 from symbody.mechanics.formalisms.wheel import Contact, Sliding, on_ground, sliding
 from symbody.mechanics.formalisms.wrenches import TreeElement
 from symbody.model.library import contact, grounds
@@ -104,23 +104,23 @@ def push_at_contact(element: TreeElement, place: Contact, force: Sequence[Any], 
     frame = (place.forward, place.side, place.normal)
 
     def world(v: Sequence[Any]) -> Any:
-        total = t3.ZERO
+        total = ZERO
         for x, d in zip(v, frame):
-            total = t3.add(total, t3.scaled(x, d))
+            total = total + x * d
         return total
 
     f = world(force)
-    arm = t3.negative(t3.scaled(place.radius, place.up))
-    element.push_world(f, t3.add(world(moment), t3.cross(arm, f)))
+    arm = -(place.radius * place.up)
+    element.push_world(f, world(moment) + cross(arm, f))
 
 
 def contact_power(
     element: TreeElement, place: Contact, slide: Sliding, force: Sequence[Any], moment: Sequence[Any]
 ) -> Any:
     """Power of a force and a moment along S1, S2, S3 at the contact point, W."""
-    spin = [t3.dot(element.motions[0].omega, d) for d in (place.forward, place.side, place.normal)]
+    spin = [dot(element.motions[0].omega, d) for d in (place.forward, place.side, place.normal)]
     pairs = zip((*force, *moment), (slide.along, slide.across, slide.lift, *spin))
-    return t3.total(t3.times(f, v) for f, v in pairs)
+    return sum_of(times(f, v) for f, v in pairs)
 
 
 def _penetration(element: TreeElement, place: Contact, record: MagicFormula | None) -> Any:
@@ -136,8 +136,8 @@ def _penetration_rate(
     """Of a plane: -lift + (free radius - radius) n . (omega x T3), where the second term is the change of camber."""
     if ground_of(element).normal is None:
         return rate_along_motion(element.tree, depth)
-    leaning = t3.dot(place.normal, t3.cross(element.motions[0].omega, place.up))
-    return t3.minus(t3.times(_free_radius(element, record) - place.radius, leaning), slide.lift)
+    leaning = dot(place.normal, cross(element.motions[0].omega, place.up))
+    return minus(times(_free_radius(element, record) - place.radius, leaning), slide.lift)
 
 
 def _free_radius(element: TreeElement, record: MagicFormula | None) -> Any:

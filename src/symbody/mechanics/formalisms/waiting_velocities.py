@@ -13,8 +13,7 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
-from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.mechanics.formalisms.vec3 import ZERO, Vec, cross, dot, minus, plus
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,7 +42,7 @@ class Pending:
 
     def shifted(self, p: Vec) -> Pending:
         """About another origin; p leads from it to the present one."""
-        return self._with_wrenches(lambda n, f: (t3.add(n, t3.cross(p, f)), f))
+        return self._with_wrenches(lambda n, f: (n + cross(p, f), f))
 
     def _with_wrenches(self, change: Callable[[Vec, Vec], tuple[Vec, Vec]]) -> Pending:
         if not self:
@@ -54,8 +53,8 @@ class Pending:
         """With the efforts at the acceleration (wd, a) instead of none."""
         if not self:
             return self
-        felt = {k: t3.plus(t3.dot(n, wd), t3.dot(f, a)) for k, (n, f) in self.wrenches.items()}
-        return Pending(self.wrenches, self.inertia, {k: t3.plus(r, felt[k]) for k, r in self.efforts.items()})
+        felt = {k: plus(dot(n, wd), dot(f, a)) for k, (n, f) in self.wrenches.items()}
+        return Pending(self.wrenches, self.inertia, {k: plus(r, felt[k]) for k, r in self.efforts.items()})
 
     def merged(self, other: Pending) -> Pending:
         """Of two bodies that move together."""
@@ -63,8 +62,8 @@ class Pending:
             return self or other
         wrenches = dict(self.wrenches)
         for k, (n, f) in other.wrenches.items():
-            n0, f0 = wrenches.get(k, (t3.ZERO, t3.ZERO))
-            wrenches[k] = (t3.add(n0, n), t3.add(f0, f))
+            n0, f0 = wrenches.get(k, (ZERO, ZERO))
+            wrenches[k] = (n0 + n, f0 + f)
         return Pending(wrenches, _summed(self.inertia, other.inertia), _summed(self.efforts, other.efforts))
 
     def reduced(
@@ -74,14 +73,14 @@ class Pending:
         more: Callable[[int], Any],
     ) -> Pending:
         """After the elimination of another motion: the wrenches that are left, H_ik - less(i, k), r_k + more(k)."""
-        inertia = {(i, k): t3.minus(self.coupling(i, k), less(i, k)) for i in wrenches for k in wrenches if i <= k}
-        return Pending(wrenches, inertia, {k: t3.plus(self.efforts[k], more(k)) for k in wrenches})
+        inertia = {(i, k): minus(self.coupling(i, k), less(i, k)) for i in wrenches for k in wrenches if i <= k}
+        return Pending(wrenches, inertia, {k: plus(self.efforts[k], more(k)) for k in wrenches})
 
 
 def _summed(a: Mapping[Any, Any], b: Mapping[Any, Any]) -> dict[Any, Any]:
     out = dict(a)
     for k, x in b.items():
-        out[k] = t3.plus(out.get(k, 0), x)
+        out[k] = plus(out.get(k, 0), x)
     return out
 
 

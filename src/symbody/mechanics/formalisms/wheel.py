@@ -11,8 +11,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
-from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.mechanics.formalisms.vec3 import Vec, axis_vector, cross, dot, minus, vec
 from symbody.model.library.grounds import Ground, surface
 from symbody.symbolic.expr.call import call
 from symbody.symbolic.expr.graph import Graph
@@ -47,14 +46,14 @@ class Contact:
 
 def on_plane(centre: Vec, axle: Vec, normal: Vec, offset: Any) -> Contact:
     """Contact with the plane n . p = offset, in closed form."""
-    across = t3.cross(axle, normal)
-    lean = t3.dot(axle, normal)
-    level = call("sqrt", t3.dot(across, across))
-    forward = t3.scaled(1 / level, across)
-    up = t3.cross(forward, axle)
-    radius = t3.minus(t3.dot(normal, centre), offset) / level
-    point = t3.add(centre, t3.negative(t3.scaled(radius, up)))
-    return Contact(radius, point, forward, t3.cross(normal, forward), normal, up, axle, lean, level)
+    across = cross(axle, normal)
+    lean = dot(axle, normal)
+    level: Any = call("sqrt", dot(across, across))
+    forward = 1 / level * across
+    up = cross(forward, axle)
+    radius = minus(dot(normal, centre), offset) / level
+    point = centre - radius * up
+    return Contact(radius, point, forward, cross(normal, forward), normal, up, axle, lean, level)
 
 
 def on_ground(centre: Vec, axle: Vec, ground: Ground, graph: Graph, name: str = "wheel") -> Contact:
@@ -64,29 +63,31 @@ def on_ground(centre: Vec, axle: Vec, ground: Ground, graph: Graph, name: str = 
     level plane at the height below the centre.
     """
     if ground.normal is not None:
-        return on_plane(centre, axle, ground.normal, ground.offset)
-    level = on_plane(centre, axle, (0, 0, 1), ground.height(centre[0], centre[1]))
+        return on_plane(centre, axle, vec(ground.normal), ground.offset)
+    level = on_plane(centre, axle, axis_vector(2, 1), ground.height(centre[0], centre[1]))
     x, y, angle, radius = (graph.symbol(n, "input", scope=name) for n in ("x", "y", "angle", "radius"))
-    c, s = call("cos", angle), call("sin", angle)
+    c: Any = call("cos", angle)
+    s: Any = call("sin", angle)
     # T1 and T3 of the level plane, turned about the axle
-    forward = t3.add(t3.scaled(c, level.forward), t3.negative(t3.scaled(s, level.up)))
-    up = t3.add(t3.scaled(s, level.forward), t3.scaled(c, level.up))
-    height, normal = surface(ground, x, y)
-    gap = t3.add(centre, t3.negative(t3.add(t3.scaled(radius, up), (x, y, height))))
+    forward = c * level.forward - s * level.up
+    up = s * level.forward + c * level.up
+    height, across = surface(ground, x, y)
+    normal = vec(across)
+    gap = centre - (radius * up + Vec((x, y, height)))
     found = solve(
-        [*gap, t3.dot(forward, normal)],
+        [*gap, dot(forward, normal)],
         [x, y, angle, radius],
         [level.point[0], level.point[1], 0, level.radius],
         name=f"{name}_contact",
     )
 
     def at(v: Vec) -> Vec:
-        return t3.triple(found.at(list(v)))
+        return vec(found.at(list(v)))
 
     n, t1, up = at(normal), at(forward), at(up)
     return Contact(
-        found.x[3], (found.x[0], found.x[1], found.at(height)), t1, t3.cross(n, t1), n, up, axle,
-        t3.dot(axle, n), t3.dot(up, n),
+        found.x[3], Vec((found.x[0], found.x[1], found.at(height))), t1, cross(n, t1), n, up, axle,
+        dot(axle, n), dot(up, n),
     )  # fmt: skip
 
 
@@ -120,9 +121,9 @@ def sliding(contact: Contact, velocity: Vec, omega: Vec, slowest: Any) -> Slidin
     v_ct = v + omega x (-r T3); v_geo = v_ct + spin r T1 (robotran (1.71), sign corrected), spin = omega . j: the whole
     angular velocity along the axle, so that a pitching carrier makes no slip. |v_x| is sqrt(v_x^2 + slowest^2).
     """
-    arm = t3.negative(t3.scaled(contact.radius, contact.up))
-    v = t3.add(velocity, t3.cross(omega, arm))
-    along, across, lift = (t3.dot(v, d) for d in (contact.forward, contact.side, contact.normal))
-    speed = along + t3.dot(omega, contact.axle) * contact.radius
+    arm = -(contact.radius * contact.up)
+    v = velocity + cross(omega, arm)
+    along, across, lift = (dot(v, d) for d in (contact.forward, contact.side, contact.normal))
+    speed = along + dot(omega, contact.axle) * contact.radius
     travel = call("sqrt", speed * speed + slowest * slowest)
     return Sliding(along, across, lift, speed, travel, -along / travel, across / travel)

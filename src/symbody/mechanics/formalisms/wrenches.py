@@ -10,14 +10,13 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import ModelError
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.element_energy import total
 from symbody.mechanics.formalisms.frame_kinematics import FrameMotion
 from symbody.mechanics.formalisms.frames import Frame
 from symbody.mechanics.formalisms.link_poses import LinkPose, poses
 from symbody.mechanics.formalisms.point_motions import frame_of, to_frame, world_motions
 from symbody.mechanics.formalisms.tree import Tree
-from symbody.mechanics.formalisms.vec3 import Vec
+from symbody.mechanics.formalisms.vec3 import ZERO, Mat, Vec, cross, dot, plus, unit_matrix
 from symbody.model.build.piece_forms import identifier
 from symbody.model.library.force_element import Account, Event, ForceElement
 from symbody.model.library.force_elements import FORCE_ELEMENTS
@@ -64,12 +63,12 @@ class Wrenches:
         """Add a wrench at the origin of a Link, in Link axes; what acts on the world acts on nothing."""
         if link < 0:
             return
-        old_force, old_moment = self.links.get(link, (t3.ZERO, t3.ZERO))
-        self.links[link] = (t3.add(old_force, force), t3.add(old_moment, moment))
+        old_force, old_moment = self.links.get(link, (ZERO, ZERO))
+        self.links[link] = (old_force + force, old_moment + moment)
 
-    def push_at(self, frame: Frame, force: Vec, moment: Vec = t3.ZERO) -> None:
+    def push_at(self, frame: Frame, force: Vec, moment: Vec = ZERO) -> None:
         """Add a force that acts at the origin of a frame, and a moment; both in Link axes."""
-        self.push(frame.link, force, t3.add(moment, t3.cross(frame.position, force)))
+        self.push(frame.link, force, moment + cross(frame.position, force))
 
     def input(self, name: str, size: int | None = None, unit: str = "") -> Any:
         """A new input: one symbol, or `size` of them."""
@@ -162,9 +161,9 @@ class TreeElement:
         return self.motions[0].omega
 
     @property
-    def rotation(self) -> t3.Mat:
+    def rotation(self) -> Mat:
         turn = self.motions[0].rotation
-        return turn if turn is not None else t3.tensor([t3.along(k, 1) for k in range(3)])
+        return turn if turn is not None else unit_matrix()
 
     def unit(self, text: str) -> str:
         """A unit of the row at this place."""
@@ -253,9 +252,9 @@ class TreeElement:
         """Say where the work of the element goes; `make` is called if energies are wanted."""
         self.wrenches.accounts.append(make)
 
-    def power_world(self, force: Vec, moment: Vec = t3.ZERO, k: int = 0) -> Any:
+    def power_world(self, force: Vec, moment: Vec = ZERO, k: int = 0) -> Any:
         """Power of a force at the origin of the k-th frame and a moment, both in world axes, W."""
-        return t3.plus(t3.dot(force, self.motions[k].velocity), t3.dot(moment, self.motions[k].omega))
+        return plus(dot(force, self.motions[k].velocity), dot(moment, self.motions[k].omega))
 
     def push_world(self, force: Vec, moment: Vec, k: int = 0) -> None:
         """A force at the origin of the k-th frame and a moment, both given in world axes."""
@@ -268,7 +267,7 @@ class TreeElement:
         if f.rotation is None or m.rotation is None:
             return m.rotation
         # R_wl = R_wf R_lf^T
-        return tuple(tuple(t3.dot(row, turn) for turn in f.rotation) for row in m.rotation)
+        return Mat(Vec(dot(row, turn) for turn in f.rotation) for row in m.rotation)
 
     def fault(self, text: str) -> ModelError:
         origin = str(self.force.origin)

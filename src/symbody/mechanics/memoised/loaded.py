@@ -10,9 +10,9 @@ import numpy as np
 
 from symbody.basics.errors import NameLookupError, nearest
 from symbody.mechanics.assembly.constraints import Constraints
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.applied_forces import wrenches as act
 from symbody.mechanics.formalisms.tree import Tree
+from symbody.mechanics.formalisms.vec3 import ZERO, cross, mat, vec
 from symbody.mechanics.loops.rows.constraint_rows import constraints
 from symbody.model.library.force_element import Event
 from symbody.symbolic.expr.arrays import Array
@@ -89,10 +89,10 @@ def _with_wrench(given: LoadedTree, body: str) -> LoadedTree:
     index, rotation, origin = tree.places[body]
     if index < 0:
         return replace(given, inputs=inputs)  # the body does not move
-    moment, force = t3.triple(symbols[:3]), t3.triple(symbols[3:])
+    moment, force = vec(symbols[:3]), vec(symbols[3:])
     if rotation is not None:
-        moment, force = t3.apply(t3.tensor(rotation), moment), t3.apply(t3.tensor(rotation), force)
-    moment = t3.add(moment, t3.cross(t3.triple(origin), force))
+        moment, force = mat(rotation) @ moment, mat(rotation) @ force
+    moment = moment + cross(vec(origin), force)
     return replace(given, tree=pushed(tree, {index: (force, moment)}), inputs=inputs)
 
 
@@ -100,6 +100,6 @@ def pushed(tree: Tree, more: dict[int, tuple[Any, Any]]) -> Tree:
     """The Tree with further (force, moment) on Links, in Link axes at their origins."""
     out = dict(tree.wrenches)
     for index, (force, moment) in more.items():
-        old_force, old_moment = out.get(index, (t3.ZERO, t3.ZERO))
-        out[index] = (t3.add(t3.triple(old_force), force), t3.add(t3.triple(old_moment), moment))
+        old_force, old_moment = out.get(index, (ZERO, ZERO))
+        out[index] = (vec(old_force) + force, vec(old_moment) + moment)
     return replace(tree, wrenches=out)

@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.arguments import declared
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.solve_accelerations import driven_velocities
+from symbody.mechanics.formalisms.vec3 import minus, plus, sum_of, times
 from symbody.mechanics.loops.closing.closure import Closure
 from symbody.mechanics.memoised.model_memory import derived_of, options_key
 from symbody.mechanics.verbs.closed_problem import closed_problem
@@ -83,13 +83,13 @@ def _closed(
         else:
             lam = augmented_motion(problem, "newton_euler", alpha, beta)[1]
             own = [
-                t3.minus(phi[k], t3.total(t3.times(x, row.J[k]) for x, row in zip(lam, found.rows) if k in row.J))
+                minus(phi[k], sum_of(times(x, row.J[k]) for x, row in zip(lam, found.rows) if k in row.J))
                 for k in driven
             ]
         tau = _replaced(tree.tau, driven, dict(zip(driven, own)))
         outputs: dict[str, Any] = {"tau": tau}
         if any(not is_zero(row.ht) for row in found.rows):
-            outputs["loop_power"] = t3.total(t3.times(t3.minus(a, b), v) for a, b, v in zip(phi, tau, tree.qd))
+            outputs["loop_power"] = sum_of(times(minus(a, b), v) for a, b, v in zip(phi, tau, tree.qd))
     if closure is None:
         return optimize_system(_system(problem, outputs), preset)
     return _system(problem, closure.plan(outputs, preset).bound())
@@ -97,10 +97,10 @@ def _closed(
 
 def _virtual_power(closure: Closure, k: int, phi: Array) -> Any:
     """w . (Phi - tau) of the virtual motion of one independent joint, the others at rest."""
-    own = t3.total(
-        t3.times(b, t3.minus(phi[v], closure.tree.tau[v])) for v, b in zip(closure.v, closure.B[:, closure.u.index(k)])
+    own = sum_of(
+        times(b, minus(phi[v], closure.tree.tau[v])) for v, b in zip(closure.v, closure.B[:, closure.u.index(k)])
     )
-    return t3.plus(phi[k], own)
+    return plus(phi[k], own)
 
 
 def _replaced(tau: Array, driven: Sequence[int], efforts: Any) -> Array:

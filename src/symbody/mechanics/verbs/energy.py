@@ -10,9 +10,11 @@ from symbody.basics.arguments import declared
 from symbody.mechanics.formalisms import tree_energy as formulas
 from symbody.mechanics.formalisms.applied_forces import wrenches
 from symbody.mechanics.formalisms.tree import Tree
+from symbody.mechanics.formalisms.vec3 import plus
 from symbody.mechanics.memoised.model_memory import derived_of, options_key
 from symbody.mechanics.verbs.system_of_tree import has_loops, make_system, time_input
 from symbody.model.record.mechanism import Mechanism
+from symbody.symbolic.expr.arrays import is_zero
 from symbody.symbolic.lower.optimize import optimize_system
 from symbody.symbolic.system.system import System
 
@@ -64,7 +66,7 @@ def _made(mech: Mechanism, parameters: str, preset: str, loops: bool, partition:
 
 
 def _system(tree: Tree) -> System:
-    massless = formulas.t3.is_zero(formulas.total_mass(tree))
+    massless = is_zero(formulas.total_mass(tree))
     chosen = {name: row for name, row in OUTPUTS.items() if not (massless and name == "com")}
     outputs = {name: row[0](tree) for name, row in chosen.items()}
     inputs: dict[str, Any] = {"q": tree.q, "qd": tree.qd, "tau": tree.tau}
@@ -73,7 +75,7 @@ def _system(tree: Tree) -> System:
         found = wrenches(tree)
         account = found.account()
         for name, share in SHARES.items():
-            outputs[name] = formulas.t3.plus(outputs[name], getattr(account, share))
+            outputs[name] = plus(outputs[name], getattr(account, share))
         inputs.update({**found.inputs, **found.states, **found.modes, **time_input(outputs.values())})
         units.update({name: unit for name, unit in found.units.items() if name in inputs})
     origins = {name: row[2] for name, row in chosen.items()}

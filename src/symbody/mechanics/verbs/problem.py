@@ -8,11 +8,11 @@ from typing import Any, Self
 
 import numpy as np
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.formulation import Choice, added, equations, solved
 from symbody.mechanics.formalisms.order_n import check_order_n
 from symbody.mechanics.formalisms.solve_accelerations import driven_velocities
 from symbody.mechanics.formalisms.tree import Tree
+from symbody.mechanics.formalisms.vec3 import minus
 from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.model.library.force_element import Event
 from symbody.model.record.coordinates import parts
@@ -125,7 +125,7 @@ class Problem:
 
             mass, c = mass_and_bias(tree)
             if tree.efforts is not None:
-                c = added(c, np.array([t3.minus(0, x) for x in tree.efforts], dtype=object))
+                c = added(c, np.array([minus(0, x) for x in tree.efforts], dtype=object))
         if quantity == "inverse":
             return {"tau": added(matmul(mass, tree.qdd), c)}
         return {"M": mass, "c": c} if quantity == "semi_explicit" else {"qdd": solved(tree, mass, c)}

@@ -27,14 +27,14 @@ Array = np.ndarray[Any, Any]
 def is_zero(value: Any) -> bool:
     """Whether a scalar is structurally zero: the number 0, or a constant node of it."""
     if value.__class__ is Node:
-        return bool(value.op is CONST and value.data == 0)
+        return value.op is CONST and value.data == 0
     return bool(value == 0)
 
 
 def is_one(value: Any) -> bool:
     """Whether a scalar is structurally one."""
     if value.__class__ is Node:
-        return bool(value.op is CONST and value.data == 1)
+        return value.op is CONST and value.data == 1
     return bool(value == 1)
 
 

@@ -33,6 +33,8 @@ def coerce(graph: Graph, value: Any) -> Node | None:
         return graph.number(value)
     if kind is Node:
         return cast(Node, value)
+    if isinstance(value, tuple):  # a vector multiplies itself
+        return None
     if isinstance(value, Integral):
         return graph.number(int(value))
     if isinstance(value, Rational):

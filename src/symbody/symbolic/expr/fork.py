@@ -80,7 +80,7 @@ def carried(value: Any, made: Mapping[Node, Node], known: dict[int, Any]) -> Any
     elif isinstance(value, tuple):
         parts = [carried(x, made, known) for x in value]
         if any(a is not b for a, b in zip(parts, value)):
-            new = tuple(parts) if value.__class__ is tuple else value.__class__(*parts)
+            new = value.__class__(*parts) if hasattr(value, "_fields") else value.__class__(parts)
     elif value.__class__ is list:
         new = [carried(x, made, known) for x in value]
     elif value.__class__ is dict:

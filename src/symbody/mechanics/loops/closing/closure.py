@@ -21,8 +21,8 @@ import numpy as np
 
 from symbody.mechanics.assembly.constraints import ConstraintRow, Constraints
 from symbody.mechanics.assembly.numeric import usual_unit
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.tree import Tree
+from symbody.mechanics.formalisms.vec3 import plus
 from symbody.mechanics.loops.closing.binding import Binder
 from symbody.mechanics.loops.closing.factors import Factors, Spare, factors
 from symbody.mechanics.loops.closing.soundness import (
@@ -201,7 +201,7 @@ class Closure:
         for r in left:
             moved = [(rows[r].J.get(k, 0), self.B[:, j]) for j, k in enumerate(self.u)]
             by_v = [(e, self.place[k]) for k, e in rows[r].J.items() if k in self.place]
-            rates[r] = [t3.plus(own, sum_of_products((e, column[i]) for e, i in by_v)) for own, column in moved]
+            rates[r] = [plus(own, sum_of_products((e, column[i]) for e, i in by_v)) for own, column in moved]
         branch = [
             *right_side(self.constraints, [*self.solved_rows, *left]),
             *same_branch(self.constraints, left, rates),

@@ -20,9 +20,9 @@ from symbody.mechanics.assembly.assembly import close, closed_samples, free_velo
 from symbody.mechanics.assembly.constraints import ConstraintRow, Constraints
 from symbody.mechanics.assembly.numeric import Numeric
 from symbody.mechanics.assembly.redundancy import SAMPLED, redundant_rows
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frames import Frame, frame
 from symbody.mechanics.formalisms.tree import Tree, build_tree
+from symbody.mechanics.formalisms.vec3 import axis_vector
 from symbody.mechanics.loops.rows.chains import direction, point
 from symbody.mechanics.loops.rows.constraint_rows import CLOSED, constraints, cut_frames
 from symbody.mechanics.loops.rows.coupling_rows import coupling_rows
@@ -155,7 +155,7 @@ def _gap(tree: Tree, cut: Cut, q: np.ndarray, side: int) -> _Gap | None:
     here, there = (second, first) if side else (first, second)
 
     def turned(f: Frame) -> np.ndarray:
-        axes = [direction(tree, f, base, t3.along(k, 1)).value for k in range(3)]
+        axes = [direction(tree, f, base, axis_vector(k, 1)).value for k in range(3)]
         return np.array(_numbers(tree, [x for a in axes for x in a], q)).reshape(3, 3).T
 
     def placed(f: Frame) -> np.ndarray:

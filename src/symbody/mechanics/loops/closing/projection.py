@@ -18,7 +18,7 @@ from symbody.basics.errors import SymbodyError
 from symbody.mechanics.assembly.assembly import assemble_constraints
 from symbody.mechanics.assembly.constraints import Constraints
 from symbody.mechanics.assembly.numeric import Numeric, usual_unit
-from symbody.mechanics.formalisms import vec3 as t3
+from symbody.mechanics.formalisms.vec3 import plus, times
 from symbody.mechanics.loops.closing.binding import Binder
 from symbody.mechanics.loops.closing.soundness import MEETING, bounds, gap, guard, how_open, sound_rows
 from symbody.mechanics.loops.closing.unknowns import stepped, unknowns
@@ -47,9 +47,7 @@ def projected(
     held = set(driven)
     placed = [r for r in rows if found.rows[r].h is not None]
     moved, sound = _change(found, placed, held, [found.rows[r].h for r in placed], soft)
-    rates = [
-        t3.plus(sum_of_products((e, tree.qd[k]) for k, e in found.rows[r].J.items()), found.rows[r].ht) for r in rows
-    ]
+    rates = [plus(sum_of_products((e, tree.qd[k]) for k, e in found.rows[r].J.items()), found.rows[r].ht) for r in rows]
     slowed, sound_rates = _change(found, rows, held, rates, soft)
     qd = np.array([difference(v, slowed.get(k, 0)) for k, v in enumerate(tree.qd)], dtype=object)
     if not moved:
@@ -65,7 +63,7 @@ def projected(
         row, (h, limit) = found.rows[r], gap(found, found.rows[r])
         if held.issuperset(row.J):
             continue
-        h = h if row.switch is None else t3.times(on[row.switch], h)
+        h = h if row.switch is None else times(on[row.switch], h)
         mine.checks.append((BlockCheck("below", f"{row.name} stays {how_open(found)}"), h, limit))
     mine.checks += sound
     mine.remedy = MEETING
@@ -97,9 +95,7 @@ def iterated(found: Constraints, rows: Sequence[int], driven: Sequence[int], sof
     tree, held = found.tree, set(driven)
     placed = [r for r in rows if found.rows[r].h is not None]
     moved, _ = _change(found, placed, held, [found.rows[r].h for r in placed], soft)
-    rates = [
-        t3.plus(sum_of_products((e, tree.qd[k]) for k, e in found.rows[r].J.items()), found.rows[r].ht) for r in rows
-    ]
+    rates = [plus(sum_of_products((e, tree.qd[k]) for k, e in found.rows[r].J.items()), found.rows[r].ht) for r in rows]
     slowed, _ = _change(found, rows, held, rates, soft)
     qd = [difference(v, slowed.get(k, 0)) for k, v in enumerate(tree.qd)]
     owners = part_of(tree.mechanism)
@@ -136,15 +132,15 @@ def _change(
     on = switches(found)
     own = [found.rows[r] for r in rows]
     s = [1 if row.switch is None else on[row.switch] for row in own]
-    free = [{k: t3.times(s[i], e) for k, e in row.J.items() if k not in held} for i, row in enumerate(own)]
+    free = [{k: times(s[i], e) for k, e in row.J.items() if k not in held} for i, row in enumerate(own)]
     matrix = zeros(len(own), len(own))
     for i, a in enumerate(free):
         for j in range(i + 1):
             matrix[i, j] = matrix[j, i] = sum_of_products((a[k], free[j][k]) for k in a if k in free[j])
         if own[i].switch is not None:
-            matrix[i, i] = t3.plus(matrix[i, i], 1 + soft - s[i])
+            matrix[i, i] = plus(matrix[i, i], 1 + soft - s[i])
     factors, magnitude = ldlt(matrix), bounds(found, on.values())
-    mu = solve_ldlt(factors, np.array([t3.times(a, b) for a, b in zip(s, right, strict=True)], dtype=object))
+    mu = solve_ldlt(factors, np.array([times(a, b) for a, b in zip(s, right, strict=True)], dtype=object))
     # a row of driven joints alone moves nothing
     moving = [i for i, a in enumerate(free) if a]
     scales = [magnitude(matrix[i, i]) for i in moving]

@@ -11,8 +11,8 @@ from typing import Any
 
 from symbody.mechanics.assembly.constraints import ConstraintRow, Constraints
 from symbody.mechanics.assembly.numeric import usual_unit
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.tree import Link
+from symbody.mechanics.formalisms.vec3 import times
 from symbody.mechanics.loops.closing.factors import CLOSED, Factors
 from symbody.mechanics.loops.partition.structure import Block
 from symbody.mechanics.loops.rows.constraint_rows import cut_frames
@@ -56,7 +56,7 @@ def bounds(found: Constraints, switches: Iterable[Node] = ()) -> Magnitude:
                 turn, slide = rates[k]
                 moved = turn if row.unit == "rad" else sum_of_products([(turn, reach), (slide, 1)])
                 if isinstance(e, Node) and not is_zero(moved):
-                    size.limit(e, t3.times(length, moved))
+                    size.limit(e, times(length, moved))
     return size
 
 
@@ -92,8 +92,8 @@ def _reach(found: Constraints, cut: Cut, links: Sequence[Link], size: Magnitude)
     for link in links:
         lengths += [size(x) for x in link.offset]
         if link.motion.slides:
-            moved = [t3.times(link.q, link.advance)] if link.motion.axial else link.displacement[1]
-            lengths += [size(x) for x in moved if not t3.is_zero(x)]
+            moved = [times(link.q, link.advance)] if link.motion.axial else link.displacement[1]
+            lengths += [size(x) for x in moved if not is_zero(x)]
     return sum_of_products((x, 1) for x in lengths)
 
 
@@ -102,7 +102,7 @@ def sound_rows(rows: Sequence[ConstraintRow], pivots: Sequence[Any], scales: Seq
     out = []
     for row, pivot, scale in zip(rows, pivots, scales, strict=True):
         words = f"a pivot vanishes: {row.name} follows from other constraints here, or binds no joint"
-        out.append((BlockCheck("above", words), pivot, t3.times(SQUARED, scale)))
+        out.append((BlockCheck("above", words), pivot, times(SQUARED, scale)))
     return out
 
 
@@ -140,7 +140,7 @@ def same_branch(found: Constraints, left: Sequence[int], rates: Mapping[int, Seq
             words = f"{row.name}, which was left out as redundant, stays {how_open(found)}"
             out.append((BlockCheck("below", words), *gap(found, row)))
         words = f"{row.name}, which was left out as redundant, does not follow from the other constraints here"
-        limit = t3.times(SLOPE, sum_of_products((size(e), 1) for e in row.J.values()))
+        limit = times(SLOPE, sum_of_products((size(e), 1) for e in row.J.values()))
         out += [(BlockCheck("below", words), rate, limit) for rate in rates[r]]
     return out
 
@@ -171,7 +171,7 @@ def gap(found: Constraints, row: ConstraintRow) -> tuple[Any, Any]:
     if row.unit != "m^2":
         return row.h, OPEN * usual_unit(found) if row.unit == "m" else OPEN
     length = next(cut.length for cut in found.tree.mechanism.cuts if cut.name == row.loop)
-    return row.h, t3.times(OPEN * usual_unit(found), found.tree.node(length))
+    return row.h, times(OPEN * usual_unit(found), found.tree.node(length))
 
 
 def sound_factors(found: Constraints, block: Block, factors: Factors) -> list[Condition]:
@@ -179,7 +179,7 @@ def sound_factors(found: Constraints, block: Block, factors: Factors) -> list[Co
     names = velocity_labels(found.tree.mechanism)
     loops = ", ".join(repr(x) for x in dict.fromkeys(found.rows[r].loop for r in block.rows))
     words = f"a pivot vanishes: {loops} cannot be solved for {', '.join(names[c] for c in block.columns)} here"
-    return [(BlockCheck("above", words), d.value, t3.times(VANISHING, d.scale)) for d in factors.divisors]
+    return [(BlockCheck("above", words), d.value, times(VANISHING, d.scale)) for d in factors.divisors]
 
 
 def remedy(found: Constraints, rows: Sequence[int], columns: Sequence[int]) -> str:

@@ -18,7 +18,7 @@ import numpy as np
 from symbody.basics.errors import ModelError, SymbodyError
 from symbody.mechanics.assembly.assembly import closed_samples
 from symbody.mechanics.assembly.constraints import ConstraintRow, Constraints
-from symbody.mechanics.formalisms import vec3 as t3
+from symbody.mechanics.formalisms.vec3 import minus, plus, times
 from symbody.mechanics.loops.closing.soundness import BRANCH, MEETING, VANISHING, bounds, guard, sound_rows
 from symbody.symbolic.expr.arrays import Array, difference, is_zero, sum_of_products, zeros
 from symbody.symbolic.expr.call import as_nodes, call
@@ -66,18 +66,18 @@ def augmented(
     matrix, right = zeros(size, size), zeros(size)
     matrix[: len(free), : len(free)] = mass[np.ix_(free, free)]
     for i, k in enumerate(free):
-        right[i] = t3.minus(t3.minus(tau[k], bias[k]), sum_of_products((mass[k, j], given[j]) for j in driven))
+        right[i] = minus(minus(tau[k], bias[k]), sum_of_products((mass[k, j], given[j]) for j in driven))
     on = switches(found)
     for i, r in enumerate(kept, len(free)):
         row = found.rows[r]
         s = 1 if row.switch is None else on[row.switch]
         for j, k in enumerate(free):
             if k in row.J:
-                matrix[i, j] = matrix[j, i] = t3.times(s, row.J[k])
+                matrix[i, j] = matrix[j, i] = times(s, row.J[k])
         if row.switch is not None:
             matrix[i, i] = s - (1 + soft)
         known = sum_of_products((row.J[k], given[k]) for k in driven if k in row.J)
-        right[i] = t3.times(s, difference(_right(found, row, alpha, beta), known))
+        right[i] = times(s, difference(_right(found, row, alpha, beta), known))
     x = _solved(found, matrix, right, len(free), [found.rows[r] for r in kept], soft)
     qdd, lam = np.array(given, dtype=object), zeros(len(found.rows))
     qdd[free] = x[: len(free)]
@@ -100,15 +100,15 @@ def _followed(row: ConstraintRow, qdd: Array, right: Any, fastest: Any, size: Ma
 
     fastest: the size of all accelerations; a row may bind joints that do not move at all, up to rounding.
     """
-    terms = [t3.times(e, qdd[k]) for k, e in row.J.items()]
+    terms = [times(e, qdd[k]) for k, e in row.J.items()]
     sizes = [call("abs", x) if isinstance(x, Node) else abs(x) for x in (*terms, right)]
     words = f"{row.name}, which was left out as redundant, does not follow from the other constraints here"
     value = difference(sum_of_products((x, 1) for x in terms), right)
-    rounding = t3.times(ROUNDING, sum_of_products((size(e), t3.plus(1, fastest)) for e in row.J.values()))
+    rounding = times(ROUNDING, sum_of_products((size(e), plus(1, fastest)) for e in row.J.values()))
     return (
         BlockCheck("below", words),
         value,
-        t3.plus(rounding, t3.times(FOLLOWED, sum_of_products((x, 1) for x in sizes))),
+        plus(rounding, times(FOLLOWED, sum_of_products((x, 1) for x in sizes))),
     )
 
 
@@ -116,10 +116,10 @@ def _right(found: Constraints, row: ConstraintRow, alpha: Any, beta: Any) -> Any
     """-bias - 2 alpha hd - beta^2 h; of a velocity constraint -bias - 2 alpha hd."""
     out = difference(0, row.bias)
     if not is_zero(alpha):
-        rate = t3.plus(sum_of_products((e, found.tree.qd[k]) for k, e in row.J.items()), row.ht)
-        out = difference(out, t3.times(2 * alpha, rate))
+        rate = plus(sum_of_products((e, found.tree.qd[k]) for k, e in row.J.items()), row.ht)
+        out = difference(out, times(2 * alpha, rate))
     if not is_zero(beta) and row.h is not None:
-        out = difference(out, t3.times(beta * beta, row.h))
+        out = difference(out, times(beta * beta, row.h))
     return out
 
 
@@ -173,7 +173,7 @@ def _sound(
         k = max(entries, key=lambda k: parts[k])
         kept.append(row)
         pivots.append(factors.pivots[place[i]])
-        scales.append(t3.times(magnitude(matrix[i, k]) ** 2, factors.inverses[place[k]]))
+        scales.append(times(magnitude(matrix[i, k]) ** 2, factors.inverses[place[k]]))
     return sound_rows(kept, pivots, scales)
 
 

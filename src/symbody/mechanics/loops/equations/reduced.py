@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from symbody.basics.errors import ModelError, word_argument
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.solve_accelerations import accelerations
+from symbody.mechanics.formalisms.vec3 import minus, plus
 from symbody.mechanics.loops.closing.closure import Closure
 from symbody.mechanics.loops.equations.tree_equations import Opened
 from symbody.symbolic.expr.arrays import Array, difference, is_zero, matmul, sum_of_products, transpose, zeros
@@ -134,7 +134,7 @@ def _columns(closure: Closure, opened: Opened, uu: Array, uv: Array) -> tuple[Ar
         efforts = opened.inertial(unit)
         coupling[:, j] = efforts[v]
         for i in (i for i in range(len(u)) if i not in moving[:n]):
-            out[i, j] = out[j, i] = t3.plus(efforts[u[i]], sum_of_products(zip(B[:, i], efforts[v])))
+            out[i, j] = out[j, i] = plus(efforts[u[i]], sum_of_products(zip(B[:, i], efforts[v])))
     return coupling, out
 
 
@@ -235,8 +235,8 @@ def symmetric(uu: Array, uv: Array, b: Array, coupling: Array) -> Array:
     out = zeros(n, n)
     for i in range(n):
         for j in range(i + 1):
-            value = t3.plus(uu[i, j], sum_of_products(zip(uv[i], b[:, j])))
-            out[i, j] = out[j, i] = t3.plus(value, sum_of_products(zip(b[:, i], coupling[:, j])))
+            value = plus(uu[i, j], sum_of_products(zip(uv[i], b[:, j])))
+            out[i, j] = out[j, i] = plus(value, sum_of_products(zip(b[:, i], coupling[:, j])))
     return out
 
 
@@ -249,12 +249,12 @@ def product(a: Array, b: Array) -> Array:
 def add(a: Array, b: Array) -> Array:
     out = np.empty(a.shape, dtype=object)
     for i, (x, y) in enumerate(zip(a.flat, b.flat, strict=True)):
-        out.flat[i] = t3.plus(x, y)
+        out.flat[i] = plus(x, y)
     return out
 
 
 def subtract(a: Array, b: Array) -> Array:
     out = np.empty(a.shape, dtype=object)
     for i, (x, y) in enumerate(zip(a.flat, b.flat, strict=True)):
-        out.flat[i] = 0 if is_zero(x) and is_zero(y) else t3.minus(x, y)
+        out.flat[i] = 0 if is_zero(x) and is_zero(y) else minus(x, y)
     return out

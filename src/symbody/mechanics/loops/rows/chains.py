@@ -11,11 +11,23 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frames import Frame, path
 from symbody.mechanics.formalisms.link_motion import joint_drift, joint_twist
 from symbody.mechanics.formalisms.tree import Link, Tree
-from symbody.mechanics.formalisms.vec3 import Mat, Vec
+from symbody.mechanics.formalisms.vec3 import (
+    ZERO,
+    Mat,
+    Vec,
+    axis_vector,
+    cross,
+    is_null,
+    mat,
+    plus,
+    rotate,
+    sum_of,
+    times,
+    vec,
+)
 from symbody.symbolic.expr.arrays import cos_sin
 
 Columns = dict[int, Vec]  # index of a velocity -> vector per unit of it
@@ -31,8 +43,8 @@ class CarriedVector:
 
     value: Vec
     columns: Columns = field(default_factory=dict)
-    rate: Vec = t3.ZERO
-    bias: Vec = t3.ZERO
+    rate: Vec = ZERO
+    bias: Vec = ZERO
 
 
 def point(tree: Tree, f: Frame, base: int, rate: bool = True) -> CarriedVector:
@@ -42,12 +54,12 @@ def point(tree: Tree, f: Frame, base: int, rate: bool = True) -> CarriedVector:
 
 def direction(tree: Tree, f: Frame, base: int, v: Vec) -> CarriedVector:
     """A vector v that is fixed in a frame, given in the frame's axes, as the Link `base` sees it."""
-    return _carry(tree, f.link, base, v if f.rotation is None else t3.apply(f.rotation, v), False, True)
+    return _carry(tree, f.link, base, v if f.rotation is None else f.rotation @ v, False, True)
 
 
 def spin(tree: Tree, link: int, base: int) -> CarriedVector:
     """Angular motion of a Link relative to `base`, in its axes: rate omega (rad/s), bias alpha at qdd = 0; no value."""
-    out = CarriedVector(t3.ZERO)
+    out = CarriedVector(ZERO)
     for run in reversed(list(_runs(tree, path(tree, link, base)))):
         out = _spin_through(run, out)
     return out
@@ -84,7 +96,7 @@ def _runs(tree: Tree, links: list[int]) -> Iterator[_AxisRun]:
 
 def _run(links: list[Link]) -> _AxisRun:
     rotation = links[0].rotation
-    return _AxisRun(links, None if rotation is None else t3.tensor(rotation))
+    return _AxisRun(links, None if rotation is None else mat(rotation))
 
 
 # -- inward
@@ -98,17 +110,17 @@ def _carry(tree: Tree, link: int, base: int, v: Vec, is_point: bool, rate: bool)
         out = _through(run, out, is_point, ends) if axial else _through_columns(run.links[0], out, is_point)
         out = _turned(out, _matrix(run.fixed))
         if is_point:
-            out = CarriedVector(t3.add(t3.triple(run.links[0].offset), out.value), out.columns, out.rate, out.bias)
+            out = CarriedVector(vec(run.links[0].offset) + out.value, out.columns, out.rate, out.bias)
     return out
 
 
 def _through(run: _AxisRun, m: CarriedVector, is_point: bool, ends: bool) -> CarriedVector:
     """From the axes of the last Link of a run to the stem's; the origin becomes that of the first joint frame."""
-    axis, angles, rates = _axis(run), [t3.ZERO[0]], [t3.ZERO[0]]
+    axis, angles, rates = _axis(run), [ZERO[0]], [ZERO[0]]
     for link in run.links:
         turns = link.motion.turns
-        angles.append(t3.plus(angles[-1], link.q) if turns else angles[-1])
-        rates.append(t3.plus(rates[-1], link.qd) if turns else rates[-1])
+        angles.append(plus(angles[-1], link.q) if turns else angles[-1])
+        rates.append(plus(rates[-1], link.qd) if turns else rates[-1])
     m = _turned(m, _rotation(axis, angles[-1]))
     value, rate, bias, columns = m.value, m.rate, m.bias, dict(m.columns)
     # what turns with the last Link: its Coriolis and centripetal terms; then each arm with its own angle and rate
@@ -116,23 +128,23 @@ def _through(run: _AxisRun, m: CarriedVector, is_point: bool, ends: bool) -> Car
     for k in reversed(range(len(run.links))):
         link, before = run.links[k], _rotation(axis, angles[k])
         if link.motion.turns:
-            _add_column(columns, link, 0, t3.cross(t3.along(axis, 1), value))
+            _add_column(columns, link, 0, cross(axis_vector(axis, 1), value))
         if is_point and link.motion.slides:
-            along = before(t3.along(link.axis, 1))
+            along = before(axis_vector(link.axis, 1))
             pitch = link.advance
-            _add_column(columns, link, 0, t3.scaled(pitch, along))
-            slide, speed = t3.scaled(t3.times(pitch, link.q), along), t3.scaled(t3.times(pitch, link.qd), along)
-            value = t3.add(value, slide)
+            _add_column(columns, link, 0, pitch * along)
+            slide, speed = times(pitch, link.q) * along, times(pitch, link.qd) * along
+            value = value + slide
             if link.motion.is_slide:
-                turned = _spun(axis, rates[k], slide, speed, t3.ZERO, ends)
-                rate, bias = t3.add(rate, turned[0]), t3.add(bias, turned[1])
+                turned = _spun(axis, rates[k], slide, speed, ZERO, ends)
+                rate, bias = rate + turned[0], bias + turned[1]
             else:
-                rate = t3.add(rate, speed)
-        if is_point and k > 0 and not t3.no_motion(t3.triple(link.offset)):
-            arm = before(t3.triple(link.offset))
-            value = t3.add(value, arm)
-            turned = _spun(axis, rates[k], arm, t3.ZERO, t3.ZERO, ends)
-            rate, bias = t3.add(rate, turned[0]), t3.add(bias, turned[1])
+                rate = rate + speed
+        if is_point and k > 0 and not is_null(vec(link.offset)):
+            arm = before(vec(link.offset))
+            value = value + arm
+            turned = _spun(axis, rates[k], arm, ZERO, ZERO, ends)
+            rate, bias = rate + turned[0], bias + turned[1]
     return CarriedVector(value, columns, rate, bias)
 
 
@@ -141,31 +153,31 @@ def _spun(axis: int, omega: Any, value: Vec, rate: Vec, bias: Vec, ends: bool) -
 
     ends: nobody asks for the rate; then a centripetal term alone goes by the square of omega.
     """
-    if ends and t3.no_motion(rate):
-        square = t3.times(omega, omega)
+    if ends and is_null(rate):
+        square = times(omega, omega)
         across = (0 if k == axis else value[k] for k in range(3))
-        return t3.ZERO, t3.add(bias, t3.negative(t3.scaled(square, t3.triple(list(across)))))
-    outside = t3.add(rate, t3.cross(t3.along(axis, omega), value))
-    return outside, t3.add(bias, t3.cross(t3.along(axis, omega), t3.add(outside, rate)))
+        return ZERO, bias - square * vec(list(across))
+    outside = rate + cross(axis_vector(axis, omega), value)
+    return outside, bias + cross(axis_vector(axis, omega), outside + rate)
 
 
 def _through_columns(link: Link, m: CarriedVector, is_point: bool) -> CarriedVector:
     """From the axes of a Link that is not axial, in which the columns of its twist are written, to the stem's."""
     columns, (omega, speed) = dict(m.columns), joint_twist(link, link.qd)
     for k, (angular, linear) in enumerate(link.twists):
-        across = t3.cross(angular, m.value)
-        _add_column(columns, link, k, t3.add(across, linear) if is_point else across)
-    lift = t3.cross(omega, m.value)
-    rate, bias = t3.add(m.rate, lift), t3.add(m.bias, t3.cross(omega, t3.add(lift, t3.scaled(2, m.rate))))
+        across = cross(angular, m.value)
+        _add_column(columns, link, k, across + linear if is_point else across)
+    lift = cross(omega, m.value)
+    rate, bias = m.rate + lift, m.bias + cross(omega, lift + 2 * m.rate)
     drift = joint_drift(link, link.qd)
-    bias = t3.add(bias, t3.cross(drift[0], m.value))
+    bias = bias + cross(drift[0], m.value)
     if is_point and link.motion.slides:
-        rate, bias = t3.add(rate, speed), t3.add(bias, t3.add(t3.cross(omega, speed), drift[1]))
+        rate, bias = rate + speed, bias + (cross(omega, speed) + drift[1])
     rotation, shift = link.displacement
     out = _turned(CarriedVector(m.value, columns, rate, bias), _matrix(rotation))
     if not is_point or not link.motion.slides:
         return out
-    return CarriedVector(t3.add(shift, out.value), out.columns, out.rate, out.bias)
+    return CarriedVector(shift + out.value, out.columns, out.rate, out.bias)
 
 
 def _spin_through(run: _AxisRun, m: CarriedVector) -> CarriedVector:
@@ -175,18 +187,18 @@ def _spin_through(run: _AxisRun, m: CarriedVector) -> CarriedVector:
         (omega, _), turn = joint_twist(first, first.qd), _matrix(first.displacement[0])
         for k, (angular, _) in enumerate(first.twists):
             _add_column(columns, first, k, angular)
-        bias = t3.add(t3.add(m.bias, t3.cross(omega, m.rate)), joint_drift(first, first.qd)[0])
-        m = CarriedVector(t3.ZERO, columns, t3.add(m.rate, omega), bias)
+        bias = m.bias + cross(omega, m.rate) + joint_drift(first, first.qd)[0]
+        m = CarriedVector(ZERO, columns, m.rate + omega, bias)
         return _turned(_turned(m, turn), _matrix(run.fixed))
     turning = [k for k in run.links if k.motion.turns]
     if not turning:
         return _turned(m, _matrix(run.fixed))
     axis = _axis(run)
-    m = _turned(m, _rotation(axis, t3.total(k.q for k in turning)))
-    columns, own = dict(m.columns), t3.along(axis, t3.total(k.qd for k in turning))
+    m = _turned(m, _rotation(axis, sum_of(k.q for k in turning)))
+    columns, own = dict(m.columns), axis_vector(axis, sum_of(k.qd for k in turning))
     for link in turning:
-        _add_column(columns, link, 0, t3.along(axis, 1))
-    m = CarriedVector(t3.ZERO, columns, t3.add(m.rate, own), t3.add(m.bias, t3.cross(own, m.rate)))
+        _add_column(columns, link, 0, axis_vector(axis, 1))
+    m = CarriedVector(ZERO, columns, m.rate + own, m.bias + cross(own, m.rate))
     return _turned(m, _matrix(run.fixed))
 
 
@@ -201,11 +213,11 @@ def _rotation(axis: int, angle: Any) -> Turn:
     if isinstance(angle, int):
         return lambda v: v  # no turn yet
     c, s = cos_sin(angle)
-    return lambda v: t3.rotate(axis, c, s, v)
+    return lambda v: rotate(axis, c, s, v)
 
 
 def _matrix(m: Mat | None) -> Turn:
-    return (lambda v: v) if m is None else (lambda v: t3.apply(m, v))
+    return (lambda v: v) if m is None else (lambda v: m @ v)
 
 
 def _turned(m: CarriedVector, turn: Turn) -> CarriedVector:
@@ -214,7 +226,7 @@ def _turned(m: CarriedVector, turn: Turn) -> CarriedVector:
 
 def _add_column(columns: Columns, link: Link, component: int, v: Vec) -> None:
     """The column of a Link's velocity component, given to the velocities of the Mechanism that it is made of."""
-    if t3.no_motion(v):
+    if is_null(v):
         return
     for i, factor in link.columns[component]:
-        columns[i] = t3.add(columns.get(i, t3.ZERO), t3.scaled(factor, v))
+        columns[i] = columns.get(i, ZERO) + factor * v

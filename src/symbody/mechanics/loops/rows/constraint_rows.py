@@ -17,9 +17,9 @@ from typing import Any
 from symbody.basics.errors import ModelError
 from symbody.mechanics.assembly.assembly_errors import say_gap
 from symbody.mechanics.assembly.constraints import ConstraintRow, Constraints
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frames import Frame, common_ancestor, frame, product
 from symbody.mechanics.formalisms.tree import Tree
+from symbody.mechanics.formalisms.vec3 import mat, vec
 from symbody.mechanics.loops.rows.coupling_rows import coupling_rows
 from symbody.mechanics.loops.rows.cut_rows import cut_rows
 from symbody.mechanics.loops.rows.structural_zeros import without_zeros
@@ -55,11 +55,11 @@ def _frame(tree: Tree, body: str, name: str) -> Frame:
     if not name:
         return at
     placement = tree.node(tree.mechanism.body(body).frames[name])
-    shift, turn = t3.triple(placement.position), t3.tensor(placement.rotation)
+    shift, turn = vec(placement.position), mat(placement.rotation)
     plain = all(is_one(turn[k][k]) for k in range(3))  # of a rotation: then it is the identity
     rotation = at.rotation if plain else product(at.rotation, turn)
-    moved = shift if at.rotation is None else t3.apply(at.rotation, shift)
-    return Frame(f"{body}.{name}", at.link, rotation, t3.add(at.position, moved))
+    moved = shift if at.rotation is None else at.rotation @ shift
+    return Frame(f"{body}.{name}", at.link, rotation, at.position + moved)
 
 
 def _keep(rows: Iterable[ConstraintRow], origin: str, found: list[ConstraintRow], notes: list[str]) -> None:

@@ -13,10 +13,21 @@ from dataclasses import replace
 from typing import Any
 
 from symbody.mechanics.assembly.constraints import ConstraintRow, UnitWrench
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frames import Frame
 from symbody.mechanics.formalisms.tree import Tree
-from symbody.mechanics.formalisms.vec3 import OTHERS, Vec
+from symbody.mechanics.formalisms.vec3 import (
+    OTHERS,
+    ZERO,
+    Mat,
+    Vec,
+    axis_vector,
+    columns_matrix,
+    dot,
+    minus,
+    plus,
+    sum_of,
+    times,
+)
 from symbody.mechanics.loops.rows.chains import CarriedVector, Columns, direction, point, spin
 from symbody.model.record.mechanism import Cut
 from symbody.symbolic.expr.arrays import is_one, is_zero
@@ -82,7 +93,9 @@ class _CutRowWriter:
         gap = self.gap(rate=False)
         for k, name in enumerate(XYZ):
             text = f"force on {self.bodies[1]!r} at {self.cut.name!r}, component {name} in {self.axes}, N"
-            yield self.row(name, gap.value[k], _component(gap.columns, k), gap.bias[k], "m", text, force=t3.along(k, 1))
+            yield self.row(
+                name, gap.value[k], _component(gap.columns, k), gap.bias[k], "m", text, force=axis_vector(k, 1)
+            )
 
     def along(self, axes: list[int], f: Frame) -> Iterator[ConstraintRow]:
         """Components of p2 - p1 along axes of a frame of the cut, as that frame sees them: exact derivatives.
@@ -97,10 +110,10 @@ class _CutRowWriter:
             for name, k in zip(axes, sorted(OTHERS[normal]), strict=True):
                 text = f"force on {self.bodies[1]!r} at {self.cut.name!r}, component {XYZ[k]} in {self.axes}, N"
                 slopes = _component(gap.columns, k)
-                yield self.row(XYZ[name], gap.value[k], slopes, gap.bias[k], "m", text, force=t3.along(k, 1))
+                yield self.row(XYZ[name], gap.value[k], slopes, gap.bias[k], "m", text, force=axis_vector(k, 1))
             return
         for k in axes:
-            e = direction(self.tree, f, self.base, t3.along(k, 1))
+            e = direction(self.tree, f, self.base, axis_vector(k, 1))
             h, slopes, bias = _dot(e, gap)
             which = "first" if f is self.first else "second"
             text = f"force on {self.bodies[1]!r} at {self.cut.name!r} along {XYZ[k]} of its {which} frame, N"
@@ -112,23 +125,23 @@ class _CutRowWriter:
 
     def constant_axis(self, f: Frame, k: int) -> int | None:
         """Number of the ancestor's axis that axis k of a frame always lies along, by structure; None: it moves."""
-        e = direction(self.tree, f, self.base, t3.along(k, 1)).value
+        e = direction(self.tree, f, self.base, axis_vector(k, 1)).value
         entries = [i for i in range(3) if not is_zero(e[i])]
-        if len(entries) != 1 or not (is_one(e[entries[0]]) or is_one(t3.minus(0, e[entries[0]]))):
+        if len(entries) != 1 or not (is_one(e[entries[0]]) or is_one(minus(0, e[entries[0]]))):
             return None
         return entries[0]
 
     def rod(self) -> ConstraintRow:
         gap = self.gap()
         length = self.tree.node(self.cut.length)
-        h = t3.times(0.5, t3.minus(t3.dot(gap.value, gap.value), t3.times(length, length)))
-        slopes = _nonzero({i: t3.dot(gap.value, c) for i, c in gap.columns.items()})
-        bias = t3.plus(t3.dot(gap.rate, gap.rate), t3.dot(gap.value, gap.bias))
+        h = times(0.5, minus(dot(gap.value, gap.value), times(length, length)))
+        slopes = _nonzero({i: dot(gap.value, c) for i, c in gap.columns.items()})
+        bias = plus(dot(gap.rate, gap.rate), dot(gap.value, gap.bias))
         rate, second = _time_derivatives(length)
-        bias = t3.minus(bias, t3.plus(t3.times(rate, rate), t3.times(length, second)))
+        bias = minus(bias, plus(times(rate, rate), times(length, second)))
         text = f"thrust of rod {self.cut.name!r} divided by its length, N/m: positive pushes its ends apart"
         row = self.row("rod", h, slopes, bias, "m^2", text, force=gap.value)
-        return replace(row, ht=t3.minus(0, t3.times(length, rate)))
+        return replace(row, ht=minus(0, times(length, rate)))
 
     # -- rotations
 
@@ -138,20 +151,20 @@ class _CutRowWriter:
         turn = _difference(*(spin(self.tree, f.link, self.base) for f in (self.second, self.first)))
 
         def entry(i: int, j: int) -> Any:
-            return t3.dot(r1[i], r2[j])
+            return dot(r1[i], r2[j])
 
-        angles = (t3.minus(0, entry(2, 1)), entry(2, 0), t3.minus(0, entry(1, 0)))
+        angles = (minus(0, entry(2, 1)), entry(2, 0), minus(0, entry(1, 0)))
         for k, h in enumerate(angles):
             text = f"torque on {self.bodies[1]!r} by {self.cut.name!r}, component {XYZ[k]} in {self.axes}, N m"
             slopes = _component(turn.columns, k)
             # half a turn about axis k, at which h vanishes too, turns the other axes over
             side, sense = entry((k + 1) % 3, (k + 1) % 3), entry(1, 1) if k == 0 else entry(0, 0)
-            row = self.row("r" + XYZ[k], h, slopes, turn.bias[k], "rad", text, side, torque=t3.along(k, 1))
+            row = self.row("r" + XYZ[k], h, slopes, turn.bias[k], "rad", text, side, torque=axis_vector(k, 1))
             yield replace(row, sense=sense)
 
-    def matrix(self, f: Frame) -> t3.Mat:
+    def matrix(self, f: Frame) -> Mat:
         """Frame axes to ancestor axes."""
-        return t3.transposed(tuple(direction(self.tree, f, self.base, t3.along(k, 1)).value for k in range(3)))  # type: ignore[arg-type]
+        return columns_matrix(direction(self.tree, f, self.base, axis_vector(k, 1)).value for k in range(3))
 
     def about(self, k: int) -> ConstraintRow:
         """No turn about axis k of the first frame: a small angle in a planar loop, else x_2 stays across y_1."""
@@ -175,20 +188,20 @@ class _CutRowWriter:
         self, name: str, of_first: int, of_second: int, sign: int, parallel: int | None = None
     ) -> ConstraintRow:
         """sign a_1 . b_2 = 0; its rate is (omega_2 - omega_1) . (b_2 x a_1), an exact derivative."""
-        a = direction(self.tree, self.first, self.base, t3.along(of_first, sign))
-        b = direction(self.tree, self.second, self.base, t3.along(of_second, 1))
+        a = direction(self.tree, self.first, self.base, axis_vector(of_first, sign))
+        b = direction(self.tree, self.second, self.base, axis_vector(of_second, 1))
         h, slopes, bias = _dot(a, b)
         about = f"{XYZ[of_second]} of its second frame crossed with {XYZ[of_first]} of its first"
         text = f"torque on {self.bodies[1]!r} by {self.cut.name!r} about {about}, N m"
         side = None
         if parallel is not None:
-            along = direction(self.tree, self.first, self.base, t3.along(parallel, 1))
-            side = t3.dot(along.value, b.value)
+            along = direction(self.tree, self.first, self.base, axis_vector(parallel, 1))
+            side = dot(along.value, b.value)
         return self.row(name, h, slopes, bias, "rad", text, side, crossed=(b.value, a.value))
 
     def row(
         self, name: str, h: Any, slopes: dict[int, Any], bias: Any, unit: str, meaning: str, side: Any = None,
-        force: Vec = t3.ZERO, torque: Vec = t3.ZERO, crossed: tuple[Vec, Vec] | None = None,
+        force: Vec = ZERO, torque: Vec = ZERO, crossed: tuple[Vec, Vec] | None = None,
     ) -> ConstraintRow:  # fmt: skip
         cut = self.cut
         switch = f"s_{cut.name}" if cut.switched else None
@@ -211,22 +224,19 @@ def _time_derivatives(x: Any) -> tuple[Any, Any]:
 def _difference(a: CarriedVector, b: CarriedVector) -> CarriedVector:
     columns: Columns = dict(a.columns)
     for i, c in b.columns.items():
-        columns[i] = t3.add(columns.get(i, t3.ZERO), t3.negative(c))
+        columns[i] = columns.get(i, ZERO) - c
 
-    def minus(u: Vec, v: Vec) -> Vec:
-        return t3.add(u, t3.negative(v))
-
-    return CarriedVector(minus(a.value, b.value), columns, minus(a.rate, b.rate), minus(a.bias, b.bias))
+    return CarriedVector(a.value - b.value, columns, a.rate - b.rate, a.bias - b.bias)
 
 
 def _dot(a: CarriedVector, b: CarriedVector) -> tuple[Any, dict[int, Any], Any]:
     """a . b, its slopes by velocities and its bias."""
-    slopes = {i: t3.dot(a.value, c) for i, c in b.columns.items()}
+    slopes = {i: dot(a.value, c) for i, c in b.columns.items()}
     for i, c in a.columns.items():
-        slopes[i] = t3.plus(slopes.get(i, 0), t3.dot(c, b.value))
-    twice = t3.times(2, t3.dot(a.rate, b.rate))
-    bias = t3.total((t3.dot(a.bias, b.value), twice, t3.dot(a.value, b.bias)))
-    return t3.dot(a.value, b.value), _nonzero(slopes), bias
+        slopes[i] = plus(slopes.get(i, 0), dot(c, b.value))
+    twice = times(2, dot(a.rate, b.rate))
+    bias = sum_of((dot(a.bias, b.value), twice, dot(a.value, b.bias)))
+    return dot(a.value, b.value), _nonzero(slopes), bias
 
 
 def _component(columns: Columns, k: int) -> dict[int, Any]:

@@ -9,10 +9,9 @@ from __future__ import annotations
 from typing import Any
 
 from symbody.mechanics.assembly.constraints import Constraints
-from symbody.mechanics.formalisms import vec3 as t3
 from symbody.mechanics.formalisms.frames import Frame, common_ancestor, frame_on
 from symbody.mechanics.formalisms.tree import Tree
-from symbody.mechanics.formalisms.vec3 import Mat, Vec
+from symbody.mechanics.formalisms.vec3 import ZERO, Mat, Vec, axis_vector, columns_matrix, cross
 from symbody.mechanics.loops.rows.chains import direction, point
 
 
@@ -29,24 +28,23 @@ def cut_wrenches(found: Constraints, lam: Any) -> tuple[dict[int, tuple[Vec, Vec
     for cut in tree.mechanism.cuts:
         first, second = (frame_on(tree, *end) for end in (cut.first, cut.second))
         base = common_ancestor(tree, [first.link, second.link])
-        force, torque = t3.ZERO, t3.ZERO
+        force, torque = ZERO, ZERO
         for row, x in rows:
             if row.loop == cut.name and row.wrench is not None:
                 push, turn = row.wrench()
-                force, torque = t3.add(force, t3.scaled(x, push)), t3.add(torque, t3.scaled(x, turn))
+                force, torque = force + x * push, torque + x * turn
         at = point(tree, second, base).value
         for f, sign in ((first, -1), (second, 1)):
             if f.link >= 0:
-                _add(tree, links, f.link, base, t3.scaled(sign, force), t3.scaled(sign, torque), at)
+                _add(tree, links, f.link, base, sign * force, sign * torque, at)
         axes = _axes(tree, second, base)
-        cuts[cut.name] = (t3.apply_transposed(axes, force), t3.apply_transposed(axes, torque))
+        cuts[cut.name] = (axes.T @ force, axes.T @ torque)
     return links, cuts
 
 
 def _axes(tree: Tree, f: Frame, base: int) -> Mat:
     """Frame axes to the axes of the Link `base`."""
-    columns = tuple(direction(tree, f, base, t3.along(k, 1)).value for k in range(3))
-    return t3.transposed(columns)  # type: ignore[arg-type]
+    return columns_matrix(direction(tree, f, base, axis_vector(k, 1)).value for k in range(3))
 
 
 def _add(tree: Tree, links: dict[int, tuple[Vec, Vec]], link: int, base: int, force: Vec, torque: Vec, at: Vec) -> None:
@@ -54,10 +52,10 @@ def _add(tree: Tree, links: dict[int, tuple[Vec, Vec]], link: int, base: int, fo
     if link == base:
         turned, twisted, arm = force, torque, at
     else:
-        own = Frame("", link, None, t3.ZERO)
+        own = Frame("", link, None, ZERO)
         axes = _axes(tree, own, base)
-        arm = t3.add(at, t3.negative(point(tree, own, base).value))
-        turned, twisted, arm = (t3.apply_transposed(axes, v) for v in (force, torque, arm))
-    old_force, old_moment = links.get(link, (t3.ZERO, t3.ZERO))
-    moment = t3.add(twisted, t3.cross(arm, turned))
-    links[link] = (t3.add(old_force, turned), t3.add(old_moment, moment))
+        arm = at - point(tree, own, base).value
+        turned, twisted, arm = (axes.T @ v for v in (force, torque, arm))
+    old_force, old_moment = links.get(link, (ZERO, ZERO))
+    moment = twisted + cross(arm, turned)
+    links[link] = (old_force + turned, old_moment + moment)
