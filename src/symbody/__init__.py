@@ -170,7 +170,7 @@ def __dir__() -> list[str]:
 
 
 def _optimize(self: System, preset: str = "full", **options: Any) -> System:
-    """The same values in fewer operations; presets "none", "standard", "full"."""
+    """A System with the same values in fewer operations; presets "none", "standard", "full"."""
     from symbody.symbolic.lower.optimize import optimize_system
 
     return optimize_system(self, preset, **options)

@@ -209,7 +209,7 @@ class BodyPose:
 
 
 def poses(model: NumericModel, q: Jet) -> list[BodyPose]:
-    """Of all Parts; q (..., nq) with its rates."""
+    """Poses of all Parts in world axes; q (..., nq) with its rates."""
     ground = BodyPose(_still(np.eye(3), q), _still(np.zeros(3), q))
     like = ground.position[..., 0]
     out: list[BodyPose] = []

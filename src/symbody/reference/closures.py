@@ -26,7 +26,7 @@ AXES = "xyz"
 
 @dataclass(frozen=True, eq=False)
 class ClosureRows:
-    """Of n states and all rows. h (n, m) m, rad; hd, hdd (n, m + velocity rows): their rates along the motion."""
+    """Residuals at n states. h (n, m) m, rad; hd, hdd (n, m + velocity rows): their rates along the motion."""
 
     h: Array
     hd: Array

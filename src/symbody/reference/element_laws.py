@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def loads(motion: BodyMotion) -> Loads:
-    """Of all force elements of the Mechanism."""
+    """Loads of all force elements of the Mechanism."""
     n, bodies = motion.count, len(motion.model.parts)
 
     def zero(*shape: int) -> Array:

@@ -35,7 +35,7 @@ _ASYMMETRIC = (
 
 
 def coefficients(element: NumericElement) -> dict[str, float]:
-    """Of the tyre that the element names (or its record), with those that the element gives itself."""
+    """Coefficients of the tyre that the element names (or of its record), with those that the element gives itself."""
     words = _CAR.split()
     out = {name: float(x) for name, x in zip(words[::2], words[1::2], strict=True)}
     out.update(dict.fromkeys(_SCALES.split(), 1.0))

@@ -297,7 +297,7 @@ def without_input_rates(made: StateEquations, dots: Mapping[Node, Node]) -> Stat
 
 
 def in_coenergies(made: StateEquations) -> StateEquations:
-    """The same equations with flows of I and efforts of C as states."""
+    """The equations with flows of I and efforts of C as states in place of momenta and displacements."""
     ports = made.structure.groups["integral"]
     late = {p.element for p in made.structure.groups["derivative"]}
     table: dict[Node, Node] = {}

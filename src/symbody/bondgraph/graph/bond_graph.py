@@ -154,7 +154,7 @@ class BondGraph(Packed):
         return made
 
     def replace(self, **changes: Any) -> BondGraph:
-        """The same graph with some fields changed, validated again."""
+        """A copy with some fields changed, validated again."""
         made = _replace(self, **changes)
         imported("bondgraph.graph.check_graph", "check_graph")(made)
         return made

@@ -153,7 +153,7 @@ def _bordered_B(s: Sample) -> int | None:
 
 
 def _bordered_C(s: Sample) -> int | None:
-    """The same of S41 + S43 N S31; None where a detector reads a dependent storage."""
+    """Rank of S41 + S43 N S31, as `_bordered_B` finds it; None where a detector reads a dependent storage."""
     b, (out, into) = s.blocks, s.loss
     if b["y", "d"].any():
         return None

@@ -20,7 +20,7 @@ def best_choice(at: Conditioning, J: np.ndarray, whole: bool = False) -> tuple[R
 
 
 def best_choices(at: Conditioning, J: np.ndarray, whole: bool = False) -> list[tuple[RowChoice | None, float]]:
-    """The same at each of several J (n, m, nv), whose numbers are computed together."""
+    """`best_choice` for each of several J (n, m, nv), whose numbers are computed together."""
     rank, used = at.rank, np.asarray(J.any(axis=1))
     held = np.ones(J.shape[2], dtype=bool)
     held[at.free] = False

@@ -61,7 +61,7 @@ class EliminatedJoint:
 
 
 def rigid(inertia: Inertia, moment: Vec, force: Vec) -> Articulated:
-    """Of a body alone."""
+    """Articulated inertia of a body alone; moment (N m) and force (N): its wrench at zero acceleration, Link axes."""
     m = inertia.mass
     return Articulated(
         t3.tensor(inertia.tensor), t3.skew(t3.triple(inertia.moment)), ((m, 0, 0), (0, m, 0), (0, 0, m)), moment, force
@@ -368,7 +368,7 @@ def settle(x: Articulated, velocity: int, effort: Any) -> tuple[Articulated, Eli
 
 
 def acceleration(link: Link, pivot: EliminatedJoint, wd: Vec, a: Vec, known: Any) -> Any:
-    """Of the joint, from the acceleration (wd, a) that its Link would have without it; known: of those that waited."""
+    """qdd of the joint, from (wd, a), which its Link would have without it; known: qdd of velocities that waited."""
     less: tuple[Any, ...]
     if link.motion.axial:
         return pivot_acceleration(pivot, wd, a, known)
@@ -384,7 +384,7 @@ def acceleration(link: Link, pivot: EliminatedJoint, wd: Vec, a: Vec, known: Any
 
 
 def pivot_acceleration(pivot: EliminatedJoint, wd: Vec, a: Vec, known: Any) -> Any:
-    """Of one velocity, at the acceleration (wd, a) of the body from which it was removed."""
+    """qdd of one velocity, at the acceleration (wd, a) of the body from which it was removed."""
     felt = t3.plus(t3.dot(pivot.moment_row, wd), t3.dot(pivot.force_row, a))
     for k, c in pivot.couplings.items():
         felt = t3.plus(felt, t3.times(c, known[k]))

@@ -150,7 +150,7 @@ class RowEchelon:
         return self._first(c for c in columns if abs(row[c].value) >= least)
 
     def renamed(self, columns: Mapping[int, int]) -> RowEchelon:
-        """The same space with other numbers of its columns."""
+        """The space with its columns numbered anew."""
         out = RowEchelon()
         out._first, out._hidden = self._first, self._hidden
         out.rows = {columns[p]: {columns[c]: entry for c, entry in row.items()} for p, row in self.rows.items()}

@@ -65,7 +65,7 @@ class Derived:
         return self._forked(self._loaded(parameters, tuple(wrenches), tuple(kept)))
 
     def closed(self, parameters: str = "setup", wrenches: Sequence[str] = (), kept: Sequence[str] = ()) -> LoadedTree:
-        """The same with the constraints of the loops."""
+        """The loaded Tree with the constraints of the loops."""
         return self._forked(self._closed(parameters, tuple(wrenches), tuple(kept)))
 
     def fresh_constraints(self) -> Constraints:

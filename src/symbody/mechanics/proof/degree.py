@@ -36,7 +36,7 @@ NONE: Powers = {}
 
 
 class Degrees:
-    """Of all outputs of a Tape.
+    """Bounds on the degrees of all outputs of a FieldTape.
 
     numerator     largest degree of N over the outputs
     denominator   sum of the degrees of what was divided by, with the largest exponents that the outputs show

@@ -164,7 +164,7 @@ class _MjcfReader:
         return felt_inertia(self.tree.bodies, self.masses, self._joint_armature, sums)
 
     def _joint_armature(self, joint: JointRecord) -> float:
-        """Of the joint itself, and what actuators add."""
+        """Armature of the joint itself and what actuators add, kg m^2 or kg."""
         return joint.element.number("armature", 0.0) + self.actuators.on("joint", joint.name).armature
 
     def _tendon_armature(self, tendon: Tendon) -> float:

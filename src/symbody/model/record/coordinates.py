@@ -97,7 +97,7 @@ class Slot:
 
     @property
     def mode(self) -> str:
-        """Of the joint; what a body owns is passive."""
+        """Mode of the joint; "passive" for what a body owns."""
         return "passive" if self.joint is None else self.joint.mode
 
 

@@ -85,7 +85,7 @@ class _Split:
         self.time = shared_inputs(self.rates)["t"].item()
 
     def rate(self, name: str) -> list[Node]:
-        """Of a state, over the symbols."""
+        """Rates of a state as expressions of the symbols."""
         return list(self.rates.output(self.rates.states[name]).flat)
 
     def step(self, rates: Mapping[str, Sequence[Node]], held: Mapping[str, np.ndarray] | None = None) -> System:

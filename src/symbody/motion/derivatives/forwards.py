@@ -218,7 +218,7 @@ def _one_by_one(
     nodes: Sequence[tuple[int, PieceInstant]],
     found: dict[int, np.ndarray],
 ) -> np.ndarray:
-    """The same by single steps: for directions that act at times of their own, points of tables."""
+    """S (nx, n) after a piece, by single steps: for directions that act at times of their own, points of tables."""
     numbers = run.numbers(piece.flow)
     steps = {node.step: number for number, node in nodes}
     for j in range(-(-piece.count // piece.every)):

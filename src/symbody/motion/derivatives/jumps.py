@@ -78,8 +78,8 @@ def jump_derivative(
     leads: bool,
     closing: Flow,
 ) -> JumpDerivative:
-    """Of a jump on the tape. leads: whether a step ends at it, so that its instant may move; closing: the Flow whose
-    projection closes loops, as a formula."""
+    """Derivative of a jump on the tape. leads: whether a step ends at it, so that its instant may move; closing: the
+    Flow whose projection closes loops, as a formula."""
     events, t = plan.events, jump.t
     if events is None and jump.flow.impact is None:
         raise DefinitionError(f"the states jump at t = {jump.t:.9g} s without an event, which is not differentiated.")

@@ -112,12 +112,12 @@ class Machine:
 
     @cached_property
     def pull(self) -> Pullback:
-        """Of the rates, or of the step."""
+        """Pullback of the rates, or of the step."""
         return self._pullback(None, False)
 
     @cached_property
     def pulled(self) -> Pullback | None:
-        """Of the projection."""
+        """Pullback of the projection; None where there is none."""
         return projection_pullback(self.wide)
 
     def _pullback(self, chosen: Names | None, lean: bool) -> Pullback:

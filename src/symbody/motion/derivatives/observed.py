@@ -175,6 +175,6 @@ def read_quantities(flow: Flow, of: object) -> tuple[ObservedQuantity, ...]:
 
 
 def observed_pullback(flow: Flow, quantities: tuple[ObservedQuantity, ...]) -> Pullback:
-    """Of all quantities end to end."""
+    """Pullback of all quantities end to end."""
     system, nodes = observing(flow, quantities)
     return memory_of(system).get("pullback", (), lambda: pulled(flow, system, nodes, "pullback"))

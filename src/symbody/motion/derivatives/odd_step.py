@@ -57,7 +57,7 @@ class RunPullbacks:
         return flow.layout.join([by_name[r] for r in flow.rates.states.values()], ())
 
     def rows(self, t: float, x: np.ndarray, u: np.ndarray, h: float = 0.0) -> DerivativeRows:
-        """Of the rates, or of the step where it is a map; p by theta."""
+        """Derivatives of the rates, or of the step where it is a map; p by theta."""
         m = self.machine
         return rows_of(m.pull, m.wide, self.parameters, self.chain, t, x, u, m.nx, h)
 
@@ -89,7 +89,7 @@ class RunPullbacks:
         return [DerivativeRows(shaped["gx"][j], by_t[j], none[j], by_u[j], by_p[j]) for j in range(k)]
 
     def projection(self, t: float, x: np.ndarray, u: np.ndarray) -> DerivativeRows | None:
-        """Of the projection; None where there is none."""
+        """Derivatives of the projection; None where there is none."""
         m = self.machine
         if m.pulled is None:
             return None
@@ -126,7 +126,7 @@ class RunPullbacks:
 
 
 def step_derivative(numbers: RunPullbacks, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:
-    """Of the one step of a piece from x (nx,), with its integrals."""
+    """Derivative of the one step of a piece from x (nx,), with its integrals."""
     m = numbers.machine
     if m.collocation is not None:
         found = StepDerivative(*differentiated(numbers, supply, piece, x, _guess(piece, x)))

@@ -125,7 +125,7 @@ def combinations(nodes: Sequence[Node], inputs: Sequence[Node]) -> list[Node]:
 
 
 def rates_pullback(flow: Flow, chosen: Sequence[tuple[str, int]] | None = None, lean: bool = False) -> Pullback:
-    """Of x' = f(t, x, u)."""
+    """Pullback of x' = f(t, x, u)."""
     key = None if chosen is None else tuple(chosen)
 
     def make() -> Pullback:
@@ -149,7 +149,7 @@ def plain_rows(flow: Flow) -> tuple[np.ndarray, np.ndarray]:
 def projection_pullback(
     flow: Flow, chosen: Sequence[tuple[str, int]] | None = None, lean: bool = False
 ) -> Pullback | None:
-    """Of the projection as a map of the whole state: what it does not correct passes through."""
+    """Pullback of the projection as a map of the whole state: what it does not correct passes through."""
     project = flow.project
     if project is None:
         return None

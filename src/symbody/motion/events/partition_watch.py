@@ -268,7 +268,7 @@ class Watching:
         return float(whole[0])
 
     def _take_up(self, measure: np.ndarray, whole: float, mine: float) -> None:
-        """The same from measures (k,) and the smallest singular values of J and of J_v there."""
+        """Takes up measures (k,) and the smallest singular values of J and of J_v there."""
         self.regular = max(self.regular, whole)
         with np.errstate(divide="ignore"):
             inverse = np.where(measure == 0, 0.0, 1 / measure)

@@ -64,7 +64,7 @@ class RunState:
     outcomes: np.ndarray | None = None
 
     def but(self, **changes: Any) -> RunState:
-        """The same with other values of some fields: `dataclasses.replace`, in a fraction of its time."""
+        """A copy with some fields changed: `dataclasses.replace`, in a fraction of its time."""
         out = object.__new__(RunState)
         out.__dict__.update(self.__dict__)
         out.__dict__.update(changes)

@@ -362,7 +362,7 @@ def numeric_function(source: Any, shapes: Mapping[str, tuple[int, ...]], size: i
         return float(array[0]) if size == 1 else array.tolist()
 
     def each(*numbers: Any) -> Any:
-        """The same where the interpreter asks for many states at once."""
+        """`call` row by row, where the interpreter asks for many states at once."""
         if not any(np.ndim(n) for n in numbers):
             return call(*numbers)
         rows = np.broadcast_arrays(*numbers)

@@ -96,7 +96,7 @@ class Flow:
         return {n: a for s in self.systems.values() for n, a in s.parameters.items()}
 
     def replace(self, **changes: Any) -> Flow:
-        """The same Flow with some fields changed."""
+        """A copy with some fields changed."""
         return _replace(self, **changes)
 
 

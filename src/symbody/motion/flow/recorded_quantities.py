@@ -214,7 +214,7 @@ class Quantities:
         return Quantity(nodes, labels, MOTIONS[kind][2])
 
     def _reaction(self, joint: str) -> Quantity:
-        """Of a joint, or of a cut."""
+        """Reaction of a joint or of a cut: wrench, N m and N."""
         cut = any(c.name == joint for c in self.mech.cuts)
         known = [*self.mech.joint_of, *(c.name for c in self.mech.cuts)]
         if joint not in known:

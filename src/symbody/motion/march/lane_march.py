@@ -64,7 +64,7 @@ class LaneEvents:
 
 
 def no_rules(nx: int) -> LaneEvents:
-    """Of a march without events."""
+    """The event arrays of a march without events, for nx states."""
     none = np.zeros(0)
     return LaneEvents(none, none, none, none, none, none, none, np.zeros(nx))
 
@@ -220,7 +220,7 @@ class LaneMarch:
         self, method: str | RungeKutta, x: np.ndarray, memory: Memory, t_end: float, times: np.ndarray, *,
         rtol: float, atol: Any, longest: Any = math.inf, max_steps: int = 1_000_000, **options: Any,
     ) -> LaneRun:  # fmt: skip
-        """The same with steps chosen by the tolerances; longest: s, of a step, a number or (b,)."""
+        """As `fixed`, with steps chosen by the tolerances; longest: s, of a step, a number or (b,)."""
         table = check_method(self.ports, method, adaptive=True)
         assert isinstance(table, RungeKutta)
         stages = table.stages + 1 + len(table.extra_a)

@@ -249,7 +249,7 @@ class Members:
         )
 
     def _logged(self) -> tuple[LogStep, ...]:
-        """Of one state."""
+        """The log of a run of one state."""
         nx = self.ports.nx
         rows = self.result["log"][0, : int(self.result["n_log"][0])].copy()
         signs = rows[:, 2 + 2 * nx :].view(np.int64)

@@ -267,7 +267,7 @@ class LaneStepper:
     def _legs(
         self, run: LaneRun, start: Start, stop: float, times: np.ndarray, after: Memory, status: np.ndarray
     ) -> Leg:
-        """Of a batch."""
+        """The Leg of a batch; members that failed hold nan."""
         rules = () if self.setup.events is None else self.setup.events.events
         end = np.array(run.x_end)
         end[np.isin(status, FAILED)] = np.nan

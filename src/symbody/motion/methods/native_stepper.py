@@ -111,7 +111,7 @@ class Native:
         self.chunk = max(16, int(WORK / (stages * (self.march.ports.main.signature.operations + 20 * flow.nx))))
 
     def options(self, start: Start) -> dict[str, Any]:
-        """Of a call of the march."""
+        """Keyword arguments of a call of the march."""
         options: dict[str, Any] = {"parameters": self._numbers(start), "threads": self.threads}
         directions, passive = self.directions, self.passive
         if self.loops is not None:
@@ -125,7 +125,7 @@ class Native:
         return self.events == 0 and not self.signals.moving and self.signals.batch is None
 
     def _options_of(self, parts: Sequence[tuple[Native, Start]]) -> dict[str, Any]:
-        """Of a call of the march for several runs that are alike: this one is the first of them."""
+        """Keyword arguments of one march of several runs that are alike: this one is the first of them."""
         numbers = [stepper._numbers(start) or {} for stepper, start in parts]
         options = self.options(parts[0][1])
         options["parameters"] = {n: np.array([own[n] for own in numbers]) for n in numbers[0]} or None
@@ -421,7 +421,7 @@ class NativeFixed(Native):
 
 
 def _counts(run: Any, *names: str) -> dict[str, int]:
-    """Of one state, or of all members together."""
+    """Counts of one state, or the sums over all members."""
     found = {n: getattr(run, n) for n in names}
     return {n: int(a) if a.ndim == 0 else int(a.sum()) for n, a in found.items()}
 

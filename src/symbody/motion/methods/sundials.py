@@ -304,7 +304,7 @@ class _Guards:
         self.acting, self.passive = np.flatnonzero(~quiet), np.flatnonzero(quiet)
 
     def options(self, implicit: bool = False) -> dict[str, Any]:
-        """Of the solver."""
+        """Keyword arguments of the solver for the guards that act."""
         if not len(self.acting):
             return {}
 

@@ -67,7 +67,7 @@ def advance(plan: Plan, state: RunState, interrupted: Callable[[], bool] = lambd
 
 
 def course(plan: Plan, state: RunState, interrupted: Callable[[], bool]) -> Course:
-    """The same as questions: each Step, and whatever hooks ask for, is sent its answer."""
+    """`advance` as a generator: each StretchStep, and each Ask of a hook, is sent its answer."""
     settings, end = plan.settings, state.end
     wanted = settings.sampling.times(settings.start, end, settings.step)
     if not state.inputs:  # a run that has not begun

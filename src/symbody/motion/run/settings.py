@@ -26,7 +26,7 @@ RTOL = 1e-8
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Of methods that choose their steps. absolute None: as `relative`, in the units of each state."""
+    """Tolerances of methods that choose their steps. absolute None: as `relative`, in the units of each state."""
 
     relative: float = RTOL
     absolute: float | None = None

@@ -273,7 +273,7 @@ def resume(
     progress: bool = False,
     checkpoint: str | Path | None = None,
 ) -> Trajectory:
-    """The same run, longer by `duration` seconds (None: up to the end that was asked for), as if never interrupted.
+    """Continues a run by `duration` seconds (None: up to the end that was asked for), as if never interrupted.
 
     source   a Trajectory of `simulate`, or a checkpoint file
     inputs   for a file: Python functions, which no file holds, again under the names that `simulate` was given
@@ -300,14 +300,14 @@ def resume(
 
 
 def _further(ended: RecordedEnd, goal: float) -> tuple[Plan, RunState]:
-    """It ended between two steps as it was told; a longer run goes on from the last place that both pass."""
+    """Plan and state from which a longer run goes on: the last that both pass; the end may lie between two steps."""
     plan, state = ended.anchor.plan, ended.anchor.state
     seconds = ended.last.state.counts.get("seconds", 0.0)
     return plan, replace(state, end=goal, counts={**state.counts, "seconds": seconds})
 
 
 def _going_on(members: Ensemble, k: int, goal: float) -> Asking[Any]:
-    """The same of a member; one that has not begun is made as it would have been."""
+    """Plan and state of member k up to `goal` (s); a member that has not started is made as it would have been."""
     ended = members.runs[k]
     if ended is not None:
         return _further(ended, goal)

@@ -105,7 +105,7 @@ class Trajectory:
         self.__dict__.update(state)
 
     def replace(self, **changes: Any) -> Trajectory:
-        """The same Trajectory with some fields changed."""
+        """A copy with some fields changed."""
         return _replace(self, **changes)
 
     def __repr__(self) -> str:

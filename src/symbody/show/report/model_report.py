@@ -134,7 +134,7 @@ def _lead(mech: Mechanism) -> str:
 
 
 def _freedom(mech: Mechanism) -> object:
-    """Of the closed mechanism, without driven joints; a dash where its loops do not close."""
+    """Degrees of freedom of the closed mechanism, without driven joints; a dash where its loops do not close."""
     driven = sum(s.nv for s in mech.slots if s.mode == "driven")
     if not (mech.cuts or mech.couplings):
         return mech.nv - driven

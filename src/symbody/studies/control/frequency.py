@@ -57,7 +57,7 @@ class Response:
         return self.values[:, o, i]
 
     def peaks(self) -> list[tuple[str, str, float, list[tuple[float, float]]]]:
-        """Of each channel: input, output, |G| at the lowest frequency, and (Hz, |G|) of its local maxima."""
+        """For each channel: input, output, |G| at the lowest frequency, and (Hz, |G|) of its local maxima."""
         out = []
         for o, output in enumerate(self.outputs):
             for i, given in enumerate(self.inputs):

@@ -45,7 +45,7 @@ AMPLITUDE = 3.0  # bound of a coefficient, in units that reach a limit by themse
 
 @dataclass(frozen=True)
 class JointLimits:
-    """Of one joint: q between lower and upper, |qd|, |qdd| and |tau| at most; None: no limit."""
+    """Limits of one joint: q between lower and upper, |qd|, |qdd| and |tau| at most; None: no limit."""
 
     lower: float | None = None
     upper: float | None = None
@@ -508,7 +508,7 @@ class _Kept:
             self.value, self.x = value, scaled
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Of the criterion; asked for once at each iterate."""
+        """Gradient of the criterion; asked for once at each iterate."""
         self.take(x)
         return self.problem.gradient(x)
 

@@ -41,7 +41,7 @@ class MeasuredEquations:
 
     @property
     def count(self) -> int:
-        """Of rows that count."""
+        """Number of rows that count."""
         return int(self.mask.sum())
 
     def stacked(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -99,7 +99,7 @@ def plain_equations(x: Any, y: Any, names: Sequence[str] = ()) -> MeasuredEquati
 
 
 def joined_equations(parts: Sequence[MeasuredEquations]) -> MeasuredEquations:
-    """Of several records with the same unknowns."""
+    """Equations of several records with the same unknowns, one below the other."""
     first = parts[0]
     for p in parts[1:]:
         if p.names != first.names or p.rows != first.rows:

@@ -122,7 +122,7 @@ class Series:
     # -- other Series
 
     def replace(self, **changes: Any) -> Self:
-        """The same with some fields changed."""
+        """A copy with some fields changed."""
         return _replace(self, **changes)
 
     def with_values(self, note: str = "", **values: Any) -> Self:

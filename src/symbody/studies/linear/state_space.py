@@ -93,7 +93,7 @@ class StateSpace:
         return self
 
     def channel(self, inputs: Any = None, outputs: Any = None) -> StateSpace:
-        """The same states with some of the inputs and outputs only: names, numbers from 0, or lists of them."""
+        """All states with some of the inputs and outputs only: names, numbers from 0, or lists of them."""
         i, o = indices(inputs, self.inputs, "input"), indices(outputs, self.outputs, "output")
         return _replace(
             self, B=self.B[:, i], C=self.C[o], D=self.D[np.ix_(o, i)],
@@ -108,7 +108,7 @@ class StateSpace:
         return _replace(self, A=self.A - self.B @ k, C=self.C - self.D @ k)
 
     def replace(self, **changes: Any) -> StateSpace:
-        """The same StateSpace with some fields changed."""
+        """A copy with some fields changed."""
         return _replace(self, **changes)
 
     def __repr__(self) -> str:

@@ -105,7 +105,7 @@ def _reduced(
 
 
 def eigenvalues_at_rest(balance: SteadyEquations, value: Value, loose: np.ndarray) -> np.ndarray | None:
-    """Of dq, dqd and dz about a state of rest, with all other coordinates held; None where some motion has no mass."""
+    """Eigenvalues (1/s) of dq, dqd and dz about rest, other coordinates held; None where some motion has no mass."""
     speeds = allowed(balance, value, loose)
     shifts = allowed(balance, value, loose, rolling=False)
     found, chosen = value.outputs, np.ix_(loose, loose)

@@ -178,5 +178,5 @@ def extern(function: External, *values: Any) -> Any:
 
 
 def alias(node: Node, name: str, stage: int = 0) -> Node:
-    """The same value under a name that rewriting does not look into."""
+    """A node of the same value under a name that rewriting does not look into."""
     return node.graph.intern(ALIAS, (node,), Alias(name, stage), node.flags)

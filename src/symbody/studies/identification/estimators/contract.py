@@ -133,7 +133,7 @@ class Estimator:
         return float(np.linalg.norm(z - matrix @ self._fitted().values) / np.linalg.norm(z))
 
     def relative_errors(self, X: Any, y: Any = None) -> dict[str, float]:
-        """The same by row."""
+        """`relative_error` by row."""
         equations = self.equations(X, y)
         matrix, z, row = equations.stacked()
         rest = z - matrix @ self._fitted().values
