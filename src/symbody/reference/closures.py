@@ -34,7 +34,7 @@ class ClosureRows:
 
 
 class Closures:
-    """The cuts and couplings of a Model."""
+    """The cuts and couplings of a NumericModel."""
 
     def __init__(self, model: NumericModel) -> None:
         self.model = model
@@ -49,7 +49,7 @@ class Closures:
         return found + [c.name for c in self.positions]
 
     def rows(self, motion: BodyMotion) -> ClosureRows:
-        """Along a Motion, whose time runs."""
+        """Along a BodyMotion, whose time runs."""
         t = Jet(np.full(motion.count, motion.t), np.ones(motion.count), np.zeros(motion.count))
         h = self.along(motion.poses, motion.coordinates, t)
         flow = [self._velocity(c, motion, t) for c in self.velocities]

@@ -1,4 +1,4 @@
-"""Force elements, a second time: each kind of docs/forces.md as a function of an Element, in world axes."""
+"""Force elements, a second time: each kind of docs/forces.md as a function of a NumericElement, in world axes."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Energies and powers of a Motion: kinetic, stored, given, lost; mass and centre of mass."""
+"""Energies and powers of a BodyMotion: kinetic, stored, given, lost; mass and centre of mass."""
 
 from __future__ import annotations
 

@@ -11,7 +11,7 @@ CLEARLY = 1.1  # a choice by other means is taken where it is better by this fac
 
 
 def best_choice(at: Conditioning, J: np.ndarray, whole: bool = False) -> tuple[RowChoice | None, float]:
-    """The Choice with the best conditioned J_v that is found, and its smallest singular value; None if J has none.
+    """The RowChoice with the best conditioned J_v that is found, and its smallest singular value; None if J has none.
 
     J: as `Conditioning.jacobian` gives it. Rows and columns are chosen together: rows that are redundant on a branch
     need not be the same all along it. whole: the rows are to be independent, whatever is solved for.

@@ -1,4 +1,4 @@
-"""Row, one scalar constraint, and Constraints, all of a mechanism's loops: symbols, whose numbers `numeric` gives."""
+"""ConstraintRow, one scalar constraint, and Constraints, all of the loops: symbols, whose numbers `numeric` gives."""
 
 from __future__ import annotations
 

@@ -1,6 +1,6 @@
 """Row reduction of sparse matrices of expressions: numbers decide what is zero, the rest stays exact.
 
-Every entry is a Term: an expression and its value. A sum whose value is lost in rounding is exactly zero, so that
+Every entry is a ValuedTerm: an expression and its value. A sum whose value is lost in rounding is exactly zero, so that
 pivots are found as with numbers and no zero in disguise is ever divided by.
 """
 
@@ -66,7 +66,7 @@ def _term(node: Any, value: float) -> ValuedTerm:
 
 
 def number(x: int | float | Fraction) -> ValuedTerm:
-    """A Term of a number."""
+    """A ValuedTerm of a number."""
     return _term(x, float(x)) if x else ZERO
 
 

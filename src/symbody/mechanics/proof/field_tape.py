@@ -89,7 +89,7 @@ class _SlotScope:
 
 
 def tape_of(system: System) -> FieldTape:
-    """The Tape of all outputs of a System, entry by entry."""
+    """The FieldTape of all outputs of a System, entry by entry."""
     keys: dict[Node, Key] = {}
     for name, array in (*system.inputs.items(), *system.parameters.items()):
         keys.update((s, (name, k)) for k, s in enumerate(array.flat))

@@ -1,4 +1,4 @@
-"""The steps of a Tape carried out at one point: residues of all output entries."""
+"""The steps of a FieldTape carried out at one point: residues of all output entries."""
 
 from __future__ import annotations
 

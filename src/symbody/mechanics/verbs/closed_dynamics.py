@@ -102,8 +102,8 @@ def closed_dynamics(
     partition    of the velocities: "auto", "heuristic", "pivoting", names of independent joints, or a Partition
     lam          whether the multipliers are an output too (forward dynamics)
     alpha, beta  of Baumgarte's stabilisation, 1/s (augmented)
-    budget       of "auto", reduced: how long the smallest program is searched for, see `budget.py`; progress: called
-                 with a `Progress` meanwhile
+    budget       of "auto", reduced: how long the smallest program is searched for, see `smallest/budget.py`; progress:
+                 called with a `Progress` meanwhile
     """
     known = (*OPTIONS, *SEARCHES) if formalism == "auto" else OPTIONS
     for name in options:

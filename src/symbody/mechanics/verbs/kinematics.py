@@ -22,7 +22,7 @@ from symbody.symbolic.lower.optimize import count_system, optimize_system
 from symbody.symbolic.system.names import identifier
 from symbody.symbolic.system.system import System
 
-# quantity -> (order of derivatives, field of Motion, unit, meaning); J and Jd are no fields
+# quantity -> (order of derivatives, field of FrameMotion, unit, meaning); J and Jd are no fields
 QUANTITIES = {
     "R": (0, "rotation", "", "orientation: frame to reference coordinates"),
     "p": (0, "position", "m", "origin"),

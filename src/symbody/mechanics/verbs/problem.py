@@ -69,7 +69,7 @@ def rounds_for(tree: Tree) -> int:
 class Problem:
     """A Mechanism with what acts on it from outside, ready to be written as a System by any formalism.
 
-    The Tree stands in a Graph of its own. inputs, states, derivatives, modes, events, units: as in `Loaded`.
+    The Tree stands in a Graph of its own. inputs, states, derivatives, modes, events, units: as in `LoadedTree`.
     """
 
     mech: Mechanism

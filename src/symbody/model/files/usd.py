@@ -116,7 +116,7 @@ sys.stdout.buffer.write(layer.ExportToString().encode()[:enough])
 
 
 def _text_of(path: Path) -> bytes:
-    """The file as text; one in the binary form is turned into it by a process apart."""
+    """The file as text; one in the binary form is turned into it by a separate process."""
     try:
         data = read_regular(path, LARGEST)
         if not data.startswith(BINARY):

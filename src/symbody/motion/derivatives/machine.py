@@ -68,7 +68,7 @@ def method_table(method: str, own: object) -> Table:
 class Machine:
     """Steps of a Flow, their adjoints and their variations.
 
-    flow     with its integrals as further states; plain, own: without the integrals
+    flow     with its integrals as further states; plain: without the integrals
     wide     with what a method carries from step to step, too, after the integrals; nx their number
     table    of an explicit Runge-Kutta method; collocation: of an implicit one; None both: the step is a map
     start    what a method carries where a motion begins, of the states of `flow`; None where it carries nothing

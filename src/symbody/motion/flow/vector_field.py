@@ -1,4 +1,4 @@
-"""Field: a Flow as functions of time and one flat state vector, behind native Kernels."""
+"""VectorField: a Flow as functions of time and one flat state vector, behind native Kernels."""
 
 from __future__ import annotations
 

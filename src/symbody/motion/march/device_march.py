@@ -98,7 +98,7 @@ class _Call:
 
 
 class DeviceMarch:
-    """Marches of one set of Equations by one method; stateless, its texts are written when first asked for."""
+    """Marches of one DeviceEquations by one method; stateless, its texts are written when first asked for."""
 
     def __init__(self, equations: DeviceEquations, method: Method, precision: str = "double", ordinal: int = 0) -> None:
         self.equations, self.method, self.precision, self.ordinal = equations, method, precision, ordinal

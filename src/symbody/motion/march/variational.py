@@ -1,4 +1,4 @@
-"""Variational: derivatives of the states of a march by many directions at once, as native loops along its steps."""
+"""VariationalMarch: derivatives of the states of a march by many directions at once, in native loops on its steps."""
 
 from __future__ import annotations
 

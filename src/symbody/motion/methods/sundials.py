@@ -49,7 +49,7 @@ def _package(name: str) -> Any:
 
 
 class CvodeStepper:
-    """A Field advanced by CVODE: cvode_bdf for stiff motions, cvode_adams for smooth ones; variable order and step.
+    """A VectorField advanced by CVODE of variable order and step: cvode_bdf for stiff motions, cvode_adams for smooth.
 
     States are projected in what is returned, not inside the method, whose memory spans several steps.
     """

@@ -70,7 +70,7 @@ ORIGIN = 4  # place in the record of a symbol
 
 
 def closed_record(batch: Batch, runs: Sequence[RecordedEnd | None], single: bool) -> dict[str, Any]:
-    """As lists, texts, numbers and arrays; None of a run that was not begun."""
+    """A run as lists, texts, numbers and arrays; None for one that was not started."""
     known: dict[int, int] = {}
     partitions: list[Any] = []
 
@@ -162,7 +162,7 @@ Known = Sequence[tuple[Partition, str]]
 
 
 def _put(making: Asking[Any], batch: Batch, data: Any, known: Known, where: str) -> Asking[RecordedEnd | None]:
-    """A run made ready, and put where the file says; None where it was not begun."""
+    """A run made ready, and put where the file says; None where it was not started."""
     if data is None:
         return None
     made = yield from making
@@ -219,7 +219,7 @@ def _state(data: Mapping[str, Any], flows: Sequence[Flow], marks: Mapping[str, A
 
 
 def _partition_choices(watch: Watch, mark: Watched, known: Known, where: str) -> list[PartitionChoice]:
-    """The ways of a run, the first as it was made ready with."""
+    """The partition choices of a run; the first is the one that it was prepared with."""
     found, out = mark.choice.constraints, []
     derived, numbers = derived_of(found.tree.mechanism), numbers_key(watch.conditioning.parameters)
     for k, (partition, checksum) in enumerate(known):

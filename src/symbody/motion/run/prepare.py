@@ -38,7 +38,7 @@ def prepared(
 
     given: initial values of states by name, None where the default is meant.
 
-    split: whether a batch is to be cut into parts; then, and where its members cannot advance together, an Apart.
+    split: whether a batch is to be cut into parts; then, and where its members cannot advance together, a SideBySide.
     """
     mech = model.mechanism
     notes = check_bodies(mech, settings.parameters) if mech is not None else []
@@ -84,7 +84,7 @@ def _plain(value: Any) -> Any:
 
 
 def fresh(plan: Plan, held: Held, x: np.ndarray, end: float, notes: list[str], **more: Any) -> RunState:
-    """A run that has not begun."""
+    """A run that has not started."""
     outcomes = None if x.ndim == 1 else np.full(len(x), Outcome.FINISHED, dtype=object)
     return RunState(plan.settings.start, x, end, held, notes=Log(notes), outcomes=outcomes, **more)
 

@@ -187,9 +187,8 @@ def _one_by_one(
     whole: SideBySide | None = None,
     checkpoint: str | Path | None = None,
 ) -> Trajectory:
-    """Runs side by side; those of `layout` begin with member `first` of the whole batch.
-
-    Those with closed loops, each with a partition of its own, go side by side.
+    """Members of a batch run one by one, from member `first` of `whole`; with closed loops they go side by side, each
+    with a partition of its own.
     """
     of = whole or apart
     if batch.model.closed is None:

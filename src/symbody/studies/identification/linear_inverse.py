@@ -136,7 +136,7 @@ class InverseModel:
     def equations(self, series: Series, factor: int | None = None, least_speed: Any = 0.0) -> MeasuredEquations:
         """The equations of a record with q, qd, qdd and tau: `prepare` makes them of raw ones.
 
-        factor       of parallel decimation; None: the default of `signals.py`, 1: every sample
+        factor       of parallel decimation; None: the default of `filtering.py`, 1: every sample
         least_speed  rad/s or m/s, one number or label -> number: samples of a row at lower speeds are left out, where
                      friction is not what its law says
         """

@@ -1,4 +1,4 @@
-"""Equations: a linear system of measured rows, Y x = z, whose rows know to which joint and instant they belong."""
+"""MeasuredEquations: a linear system Y x = z of measured rows, which know to which joint and instant they belong."""
 
 from __future__ import annotations
 

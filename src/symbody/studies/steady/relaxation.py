@@ -15,7 +15,7 @@ NUDGE = 1e-2  # rad or m, away from an unstable equilibrium
 def relax(
     balance: SteadyEquations, task: Task, state: SteadyPoint, loose: np.ndarray, leave_saddles: bool
 ) -> SteadyPoint:
-    """Downhill from a State, over the velocities `loose`: implicit steps of M q' = tau + J^T lam - c.
+    """Downhill from a SteadyPoint, over the velocities `loose`: implicit steps of M q' = tau + J^T lam - c.
 
     Pseudo-transient continuation (Kelley and Keyes 1998): the step grows as the residual falls, so that it ends as
     Newton's method; it stays so short that M / step + K is positive, so that it never climbs towards a saddle.

@@ -1,4 +1,4 @@
-"""Balance: the equations of a steady state of a Mechanism with all their derivatives, in numbers, by name.
+"""SteadyEquations: the equations of a steady state of a Mechanism with all their derivatives, in numbers, by name.
 
     M qdd + c - tau - J^T lam = 0      h = 0      J qd + ht = 0      J qdd + bias = 0      z' = 0      y
 
@@ -29,7 +29,7 @@ STANDARD = ("q", "qd", "qdd", "tau", "t", "multipliers")  # inputs that every me
 
 @dataclass(frozen=True, eq=False)
 class SteadyPoint:
-    """A point at which the Balance is evaluated; q (nq,), the others by velocity, input, internal state, row."""
+    """A point at which SteadyEquations are evaluated; q (nq,), the others by velocity, input, internal state, row."""
 
     q: np.ndarray
     qd: np.ndarray
@@ -89,7 +89,7 @@ class SteadyEquations:
     def state(
         self, q0: Any, qd0: Any, qdd0: Any, inputs: Mapping[str, Any] | None, states: Mapping[str, Any] | None
     ) -> SteadyPoint:
-        """A State from what users give; driven joints stand as their laws say at inputs["t"]."""
+        """A SteadyPoint from what users give; driven joints stand as their laws say at inputs["t"]."""
         mech, eq = self.mech, self.equations
         given = dict(inputs or {})
         t = float(given.pop("t", 0.0))
@@ -122,7 +122,7 @@ class SteadyEquations:
         )
 
     def moved(self, state: SteadyPoint, step: np.ndarray) -> SteadyPoint:
-        """The State after an increment of all columns."""
+        """The SteadyPoint after an increment of all columns."""
         c = self.columns
         return replace(
             state,
@@ -182,7 +182,7 @@ class SteadyEquations:
         return Value(r, d, {**x, **found})
 
     def evaluate(self, state: SteadyPoint) -> dict[str, np.ndarray]:
-        """The matrices of `linear_equations` at a State."""
+        """The matrices of `linear_equations` at a SteadyPoint."""
         eq, at = self.equations, 0
         arguments: dict[str, Any] = {
             "q": state.q, "qd": state.qd, "qdd": state.qdd, "tau": state.tau, "t": np.array(state.t),

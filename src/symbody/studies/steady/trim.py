@@ -152,7 +152,7 @@ def _named(given: Any) -> set[str]:
 
 
 def _placed(balance: SteadyEquations, state: SteadyPoint, found: Sequence[int], guess: Any, name: str) -> SteadyPoint:
-    """The State with a first guess; of q the increment leads there."""
+    """The SteadyPoint with a first guess; of q the increment leads there."""
     step = np.zeros(len(balance.column_names))
     q = balance.columns["q"]
     if any(k < q.stop for k in found) and balance.mech.nq != balance.mech.nv:
@@ -169,7 +169,7 @@ def _placed(balance: SteadyEquations, state: SteadyPoint, found: Sequence[int], 
 def _accelerations(
     balance: SteadyEquations, state: SteadyPoint, wanted: Mapping[str, Any]
 ) -> tuple[SteadyPoint, list[int]]:
-    """The State with prescribed accelerations, and the columns of those that are free."""
+    """The SteadyPoint with prescribed accelerations, and the columns of those that are free."""
     if not wanted:
         return state, []
     span, qdd = balance.columns["qdd"], state.qdd.copy()

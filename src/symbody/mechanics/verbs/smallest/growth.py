@@ -77,8 +77,8 @@ PUBLISHED = (
 def general_chain(n: int) -> Mechanism:
     """n revolute joints in space with all parameters symbolic: twist, two lengths, ten inertial parameters a link.
 
-    Origins stand at the foot of the previous common normal, so that an offset has two components
-    (spec/operation_counts, P3); the offset along the vertical first axis does not matter and is zero.
+    Origins stand at the foot of the previous common normal, so that an offset has two components; the offset along the
+    vertical first axis does not matter and is zero.
     """
     b = Builder(f"general_{n}r", gravity=(0, 0, "-g"))
     b.parameter("g", unit="m/s^2")
