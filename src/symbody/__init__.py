@@ -43,7 +43,7 @@ from symbody.symbolic.expr.functions import (
     table,
     tan,
     tanh,
-)  # fmt: skip
+)
 from symbody.symbolic.expr.graph import Graph, symbol, symbols
 from symbody.symbolic.expr.implicit import solve
 from symbody.symbolic.expr.node import Node

@@ -61,11 +61,13 @@ class Closures:
         like = at[0].position[..., 0]
         parts = [
             cut_rows(
-                cut, frame_pose(self.model, at, *cut.first, like), frame_pose(self.model, at, *cut.second, like),
+                cut,
+                frame_pose(self.model, at, *cut.first, like),
+                frame_pose(self.model, at, *cut.second, like),
                 self._length(cut, t),
             )
             for cut in self.cuts
-        ]  # fmt: skip
+        ]
         for coupling in self.positions:
             found = self.model.number.jet(coupling.expression, {**self._coordinates(q), "t": t})
             parts.append(found.map(lambda a: np.asarray(a)[..., None]))

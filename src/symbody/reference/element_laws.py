@@ -346,7 +346,7 @@ def stiction(element: NumericElement) -> None:
         f"reset_{name}_breaks_x_{name}_z": to * (level / sigma),
         f"guard_{name}_sticks": np.where(held, 1.0, v * way),
         f"reset_{name}_sticks_m_{name}": 0 * v,
-    }  # fmt: skip
+    }
     sliding = level * way + element.number("coefficient", 0.0) * v
     act(-np.where(held, sigma * z + element.number("damping", 0.0) * v, sliding))
 

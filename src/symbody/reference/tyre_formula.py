@@ -113,9 +113,17 @@ def _pure_y(p: dict[str, float], fz: Array, dfz: Array, fz0: float, alpha: Array
 
 
 def _aligning(
-    p: dict[str, float], fz: Array, dfz: Array, fz0: float, kappa: Array, alpha: Array, g: Array, forward: Array,
-    k_x: Array, y: dict[str, Any],
-) -> tuple[Array, Array]:  # fmt: skip
+    p: dict[str, float],
+    fz: Array,
+    dfz: Array,
+    fz0: float,
+    kappa: Array,
+    alpha: Array,
+    g: Array,
+    forward: Array,
+    k_x: Array,
+    y: dict[str, Any],
+) -> tuple[Array, Array]:
     """(pneumatic trail, residual moment), (4.E31) to (4.E49), (4.E77), (4.E78)."""
     size, r0 = np.abs(g), p["UNLOADED_RADIUS"]
     a_t = alpha + p["QHZ1"] + p["QHZ2"] * dfz + (p["QHZ3"] + p["QHZ4"] * dfz) * g

@@ -121,10 +121,12 @@ def _units(made: StateEquations) -> dict[str, str]:
         if domain is None:
             continue
         known = {
-            f"p_{p.label}": domain.momentum, f"q_{p.label}": domain.displacement, f"f_{p.label}": domain.flow_unit,
+            f"p_{p.label}": domain.momentum,
+            f"q_{p.label}": domain.displacement,
+            f"f_{p.label}": domain.flow_unit,
             f"e_{p.label}": domain.effort_unit,
             p.label: domain.effort_unit if p.kind in ("Se", "De") else domain.flow_unit,
-        }  # fmt: skip
+        }
         units |= {n: u for n, u in known.items() if n in made.x or n in made.inputs or n in made.outputs}
     units |= {i.name: i.unit for i in made.graph.integrals if i.unit}
     return units

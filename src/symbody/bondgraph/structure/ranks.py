@@ -93,9 +93,14 @@ def assignments(ready: PreparedGraph) -> Assignments:
         return recorded(ready, granted(ready, prefer, dualise, late if prefer == "derivative" else ()), prefer)
 
     return Assignments(
-        made("integral", ""), made("derivative", ""), made("derivative", "sources"), made("derivative", "detectors"),
-        dualisable(ready, SOURCES), dualisable(ready, DETECTORS), dualisable(ready, SOURCES, held=()),
-    )  # fmt: skip
+        made("integral", ""),
+        made("derivative", ""),
+        made("derivative", "sources"),
+        made("derivative", "detectors"),
+        dualisable(ready, SOURCES),
+        dualisable(ready, DETECTORS),
+        dualisable(ready, SOURCES, held=()),
+    )
 
 
 def dualisable(ready: PreparedGraph, kinds: Sequence[str], held: Sequence[str] = (*SOURCES, *DETECTORS)) -> int:

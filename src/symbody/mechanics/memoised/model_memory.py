@@ -168,9 +168,13 @@ class Derived:
         return self.get("partition", _names(wanted), make)
 
     def partition_on(
-        self, branch: Branch, q: np.ndarray, wanted: str | Sequence[str], parameters: Mapping[str, float] | None,
+        self,
+        branch: Branch,
+        q: np.ndarray,
+        wanted: str | Sequence[str],
+        parameters: Mapping[str, float] | None,
         time: float,
-    ) -> Partition:  # fmt: skip
+    ) -> Partition:
         """A Partition for another branch, that of the position q with these numbers for the parameters.
 
         It is the same for all positions of the branch: the first that was asked for chooses it.

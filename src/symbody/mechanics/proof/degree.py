@@ -27,7 +27,7 @@ from symbody.mechanics.proof.field_tape import (
     SUM,
     SUM2,
     FieldTape,
-)  # fmt: skip
+)
 from symbody.mechanics.proof.prime_field import BITS
 
 HUGE = 1 << BITS  # a degree at which the field says nothing

@@ -37,7 +37,7 @@ from symbody.symbolic.expr.node import (
     SYMBOL,
     TABLE,
     Node,
-)  # fmt: skip
+)
 from symbody.symbolic.system.system import System
 
 # kinds of steps; the slots of operands and data stand behind them
@@ -351,8 +351,10 @@ class _TapeWriter:
         self.tape.unknown.add("solutions of implicit blocks")
         info, n = node.data, len(node.data.unknowns)
         guess = self.all_slots(list(node.args[n : 2 * n]), scope)
-        symbols = {u: self.put(ARGUMENT, (f"unknown of depth {scope.depth}", k), None, EXACT)
-                   for k, u in enumerate(info.unknowns)}  # fmt: skip
+        symbols = {
+            u: self.put(ARGUMENT, (f"unknown of depth {scope.depth}", k), None, EXACT)
+            for k, u in enumerate(info.unknowns)
+        }
         inside = _SlotScope({**scope.unknowns, **symbols}, scope.depth + 1)
         formulas = self.all_slots([*node.args[:n], *node.args[2 * n :]], inside)
         flags = UNSURE

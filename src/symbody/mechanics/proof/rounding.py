@@ -29,7 +29,7 @@ from symbody.mechanics.proof.field_tape import (
     SUM,
     SUM2,
     FieldTape,
-)  # fmt: skip
+)
 from symbody.mechanics.proof.points import Key, Relations
 from symbody.mechanics.proof.prime_field import P, draw
 from symbody.symbolic.expr.function_row import FUNCTIONS

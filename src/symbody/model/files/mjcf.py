@@ -264,9 +264,16 @@ class _MjcfReader:
             details = self._laws(joint) | held.get(joint.name, {})
             here = self._referred(joint, here)
             self._place(
-                joint.name, KINDS[joint.kind], parent, child, here, joint.anchor, joint.element.origin,
-                axis=tuple(joint.axis), **details,
-            )  # fmt: skip
+                joint.name,
+                KINDS[joint.kind],
+                parent,
+                child,
+                here,
+                joint.anchor,
+                joint.element.origin,
+                axis=tuple(joint.axis),
+                **details,
+            )
             self.springs.hold(body, joint, parent, child)
             parent, here = child, Pose(np.eye(3), -joint.anchor)
         for joint in body.joints:
@@ -302,9 +309,15 @@ class _MjcfReader:
         """A joint whose frame stands at the anchor, with the axes of the MJCF body."""
         position = here.position + here.rotation @ anchor
         self.builder.joint(
-            name, kind, parent, child, position=self.values.vector(position, "p", name, origin),
-            rotation=here.rotation, origin=origin, **details,
-        )  # fmt: skip
+            name,
+            kind,
+            parent,
+            child,
+            position=self.values.vector(position, "p", name, origin),
+            rotation=here.rotation,
+            origin=origin,
+            **details,
+        )
 
     def _referred(self, joint: JointRecord, here: Pose) -> Pose:
         """The pose turned (or shifted) back by `ref`, so that q = ref is the configuration of the file."""

@@ -68,9 +68,12 @@ def carrying(flow: Flow, method: str) -> Carrying:
     step = split.step({n: list(held[names[n]].flat) for n in split.kicked}, held)
     outputs = {names[n]: _shaped(split.rate(n), rates.inputs[n].shape) for n in split.kicked}
     start = System(
-        f"{rates.name}_start", inputs=rates.inputs, outputs=outputs, parameters=rates.parameters,
+        f"{rates.name}_start",
+        inputs=rates.inputs,
+        outputs=outputs,
+        parameters=rates.parameters,
         defaults=rates.defaults,
-    )  # fmt: skip
+    )
     return Carrying(_with_states(flow, {n: a.shape for n, a in held.items()}), step, start, 1.0)
 
 
@@ -108,8 +111,10 @@ class _Split:
         return System(
             f"{self.rates.name}_{self.table.name}",
             inputs={**own, **(held or {}), "t": inputs.pop("t"), "h": np.array(self.h, dtype=object), **inputs},
-            outputs=outputs, parameters=self.rates.parameters, defaults=self.rates.defaults,
-        )  # fmt: skip
+            outputs=outputs,
+            parameters=self.rates.parameters,
+            defaults=self.rates.defaults,
+        )
 
     def _at(self, nodes: Sequence[Node], x: Mapping[str, Sequence[Node]], fraction: float) -> list[Node]:
         swap = {s: v for n in self.flow.states for s, v in zip(self.rates.inputs[n].flat, x[n], strict=True)}
@@ -165,9 +170,13 @@ def _with_states(flow: Flow, shapes: Mapping[str, tuple[int, ...]]) -> Flow:
         zeros = [graph.zero] * int(np.prod(shape, dtype=int))
         outputs[f"{n}_dot_"] = _shaped(zeros, shape) if shape else scalar_array(graph.zero)
     made = System(
-        f"{rates.name}_carried", inputs={**own, **more, **inputs}, outputs=outputs, states=states,
-        parameters=rates.parameters, defaults=rates.defaults,
-    )  # fmt: skip
+        f"{rates.name}_carried",
+        inputs={**own, **more, **inputs},
+        outputs=outputs,
+        states=states,
+        parameters=rates.parameters,
+        defaults=rates.defaults,
+    )
     project = flow.project
     if project is not None:
         passed = {n: _symbols(project, n, shape) for n, shape in shapes.items()}

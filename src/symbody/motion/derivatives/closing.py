@@ -46,9 +46,14 @@ def closes(flow: Flow, names: list[str], changed: bool, x: np.ndarray, u: np.nda
 
 
 def closed_by_impact(
-    flow: Flow, parameters: Mapping[str, Any], places: Mapping[tuple[str, int], int], n: int, t: float, x: np.ndarray,
+    flow: Flow,
+    parameters: Mapping[str, Any],
+    places: Mapping[tuple[str, int], int],
+    n: int,
+    t: float,
+    x: np.ndarray,
     u: np.ndarray,
-) -> Closed:  # fmt: skip
+) -> Closed:
     """The state x (nx,) at t with signals u (nu,) closed, and its derivatives; flow: whose projection is a formula."""
     impact = flow.impact
     assert impact is not None
@@ -97,9 +102,12 @@ def closed_by_impact(
     after = placed.copy()
     after[at] = before + change
     whole = DerivativeRows(
-        second.x @ moved.x, second.x @ moved.t + second.t, moved.h, second.x @ moved.u + second.u,
+        second.x @ moved.x,
+        second.x @ moved.t + second.t,
+        moved.h,
+        second.x @ moved.u + second.u,
         second.x @ moved.p + second.p,
-    )  # fmt: skip
+    )
     return Closed(after, whole)
 
 

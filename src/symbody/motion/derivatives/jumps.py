@@ -210,9 +210,16 @@ class _Composed:
     """Resets one after the other, with their derivatives."""
 
     def __init__(
-        self, flow: Flow, supply: Supply, parameters: Mapping[str, Any], places: Mapping[tuple[str, int], int], n: int,
-        t: float, held: np.ndarray, x: np.ndarray,
-    ) -> None:  # fmt: skip
+        self,
+        flow: Flow,
+        supply: Supply,
+        parameters: Mapping[str, Any],
+        places: Mapping[tuple[str, int], int],
+        n: int,
+        t: float,
+        held: np.ndarray,
+        x: np.ndarray,
+    ) -> None:
         self.flow, self.supply, self.parameters, self.places, self.n = flow, supply, parameters, places, n
         self.t, self.held, self.x = t, held, x
         self.u = supply.at(t, held)

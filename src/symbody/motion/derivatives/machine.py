@@ -143,9 +143,16 @@ class Machine:
             live, copied = plain_rows(self.wide)
             projection = projection_pullback(self.wide, chosen, True)
             return VariationalMarch(
-                self.rates, self.states, kernel_of(self._pullback(chosen, True).system), live, copied, self.project,
-                None if projection is None else kernel_of(projection.system), self.step_kernel, self.node,
-            )  # fmt: skip
+                self.rates,
+                self.states,
+                kernel_of(self._pullback(chosen, True).system),
+                live,
+                copied,
+                self.project,
+                None if projection is None else kernel_of(projection.system),
+                self.step_kernel,
+                self.node,
+            )
 
         return memory_of(self).get("variational", (chosen,), make, MOST_KEPT)
 
@@ -176,9 +183,12 @@ def _kick_and_drift(flow: Flow) -> System:
         new[n] = [x + h * f for x, f in zip(rates.inputs[n].flat, drift)]
     outputs = {n: _shaped(new[n], rates.inputs[n].shape) for n in flow.states}
     return System(
-        f"{rates.name}_step", inputs={**rates.inputs, "h": np.array(h, dtype=object)}, outputs=outputs,
-        parameters=rates.parameters, defaults=rates.defaults,
-    )  # fmt: skip
+        f"{rates.name}_step",
+        inputs={**rates.inputs, "h": np.array(h, dtype=object)},
+        outputs=outputs,
+        parameters=rates.parameters,
+        defaults=rates.defaults,
+    )
 
 
 def _shaped(nodes: Sequence[Node], shape: tuple[int, ...]) -> np.ndarray:
@@ -226,9 +236,17 @@ def by_theta(
 
 
 def rows_of(
-    pull: Pullback, flow: Flow, parameters: Mapping[str, Any], chain: np.ndarray, t: float, x: np.ndarray,
-    u: np.ndarray, size: int, h: float = 0.0, more: Mapping[str, np.ndarray] | None = None,
-) -> DerivativeRows:  # fmt: skip
+    pull: Pullback,
+    flow: Flow,
+    parameters: Mapping[str, Any],
+    chain: np.ndarray,
+    t: float,
+    x: np.ndarray,
+    u: np.ndarray,
+    size: int,
+    h: float = 0.0,
+    more: Mapping[str, np.ndarray] | None = None,
+) -> DerivativeRows:
     """All rows of the derivative of a map with `size` values at one point; chain (nm, np) brings m to parameters.
 
     more: further inputs of the map

@@ -129,9 +129,13 @@ def with_integrals(flow: Flow, integrals: Texts) -> Flow:
             states[state] = f"{state}_dot"
         rest = {n: a for n, a in inputs.items() if n not in own}
         made = System(
-            f"{rates.name}_integrals", inputs={**own, **rest}, outputs=outputs, states=states,
-            parameters=rates.parameters, defaults=rates.defaults,
-        )  # fmt: skip
+            f"{rates.name}_integrals",
+            inputs={**own, **rest},
+            outputs=outputs,
+            states=states,
+            parameters=rates.parameters,
+            defaults=rates.defaults,
+        )
         project = flow.project
         if project is not None:  # integrals pass through it
             more = {INTEGRAL + n: scalar_array(project.graph.symbol(INTEGRAL + n, "state")) for n, _ in integrals}

@@ -102,9 +102,15 @@ class RunPullbacks:
         if m.collocation is not None:
             return self._collocated(piece, x, supply)
         run = m.march.fixed(
-            m.table, x, piece.t, piece.h, piece.count, piece.count, signals=supply.during(piece),
+            m.table,
+            x,
+            piece.t,
+            piece.h,
+            piece.count,
+            piece.count,
+            signals=supply.during(piece),
             parameters=self.known(),
-        )  # fmt: skip
+        )
         if int(run.status) != 0:
             raise DefinitionError(f"the steps from t = {piece.t:g} s on could not be done again.")
         return np.asarray(run.x_end)

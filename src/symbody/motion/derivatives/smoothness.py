@@ -75,9 +75,12 @@ def switches(system: System, nodes: list[Node]) -> Switches | None:
             return None
         outputs = {"switch": node_array(list(found), system.graph)}
         made = System(
-            f"{system.name}_switches", inputs=system.inputs, outputs=outputs, parameters=system.parameters,
+            f"{system.name}_switches",
+            inputs=system.inputs,
+            outputs=outputs,
+            parameters=system.parameters,
             defaults=system.defaults,
-        )  # fmt: skip
+        )
         return Switches(made, tuple(found.values()))
 
     return memory_of(system).get("switches", tuple(nodes), make)

@@ -138,9 +138,16 @@ def equal_steps(plan: Plan, state: RunState, memory: float, step: Step) -> Tape 
     pieces = stopped(pieces, last, step)
     outcome = last.outcome or Outcome.FINISHED
     return Tape(
-        last.plan, np.asarray(first), tuple(pieces), float(last.state.t), last.state.x, outcome,
-        tuple(last.state.notes), last.state.outcomes, branches(last.state),
-    )  # fmt: skip
+        last.plan,
+        np.asarray(first),
+        tuple(pieces),
+        float(last.state.t),
+        last.state.x,
+        outcome,
+        tuple(last.state.notes),
+        last.state.outcomes,
+        branches(last.state),
+    )
 
 
 def branches(state: RunState) -> dict[int, Partition]:

@@ -230,9 +230,11 @@ class Quantities:
         found = wrenches(tree)
         groups = (found.inputs, found.states, found.modes)
         places: list[tuple[Any, Any]] = [
-            (tree.q, self.inputs["q"]), (tree.qd, self.inputs["qd"]), (tree.qdd, self.qdd),
+            (tree.q, self.inputs["q"]),
+            (tree.qd, self.inputs["qd"]),
+            (tree.qdd, self.qdd),
             *((a, self.inputs[n]) for group in groups for n, a in group.items() if n in self.inputs),
-        ]  # fmt: skip
+        ]
         own = {s: v for symbols, values in places for s, v in zip(symbols.flat, values.flat)}
         own.update({s: self.inputs["t"].item() for s in tree.graph.others.values() if _is_time(s)})
 

@@ -94,6 +94,4 @@ class Run:
         return Run(self.t[..., first:count], self.x[k, first:count], np.array(count - first), **fields)
 
 
-MEMBER = (
-    "t_end", "x_end", "t_before", "x_before", "status", "crossed", "steps", "rejected", "evaluations", "h_next",
-)  # fmt: skip
+MEMBER = ("t_end", "x_end", "t_before", "x_before", "status", "crossed", "steps", "rejected", "evaluations", "h_next")

@@ -141,9 +141,16 @@ class Native:
         return {**(self.parameters or {}), **self.loops.numbers(levels)}
 
     def fixed(
-        self, start: Start, x: np.ndarray, t: float, h: float, steps: int, every: int, signals: Signals | None,
+        self,
+        start: Start,
+        x: np.ndarray,
+        t: float,
+        h: float,
+        steps: int,
+        every: int,
+        signals: Signals | None,
         **options: Any,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Equal steps in one native call."""
         return self.march.fixed(self.method, x, t, h, steps, every, signals=signals, **options)
 
@@ -397,9 +404,18 @@ class NativeFixed(Native):
         return Leg(times, values, t_end, end, statistics=stats, recorded=tuple(recorded), **members)
 
     def _sampled(
-        self, start: Start, t: float, h: float, x: np.ndarray, got: np.ndarray, every: int, whole: np.ndarray,
-        on: np.ndarray, places: np.ndarray, keep: np.ndarray,
-    ) -> np.ndarray:  # fmt: skip
+        self,
+        start: Start,
+        t: float,
+        h: float,
+        x: np.ndarray,
+        got: np.ndarray,
+        every: int,
+        whole: np.ndarray,
+        on: np.ndarray,
+        places: np.ndarray,
+        keep: np.ndarray,
+    ) -> np.ndarray:
         """(..., k, nx) states at the chosen instants."""
         if on[keep].all():
             numbers = whole[keep]
@@ -447,9 +463,16 @@ class NativeAdaptive(Native):
     """Steps chosen by the error of an embedded method; samples by its continuous extension."""
 
     def __init__(
-        self, flow: Flow, method: str | Method, signals: InputSignals, rtol: float, atol: float | np.ndarray,
-        max_steps: int = 10**7, max_step: float = math.inf, **options: Any,
-    ) -> None:  # fmt: skip
+        self,
+        flow: Flow,
+        method: str | Method,
+        signals: InputSignals,
+        rtol: float,
+        atol: float | np.ndarray,
+        max_steps: int = 10**7,
+        max_step: float = math.inf,
+        **options: Any,
+    ) -> None:
         super().__init__(flow, method, signals, **options)
         self.rtol, self.atol, self.max_steps, self.max_step = rtol, atol, max_steps, max_step
 

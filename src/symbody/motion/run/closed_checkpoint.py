@@ -94,8 +94,10 @@ def equations_of(flow: Flow) -> str:
 
     def make() -> str:
         data = record(flow.rates)
-        nodes = [[kind, [*rest[0][:ORIGIN], *rest[0][ORIGIN + 1 :]]] if kind == "symbol" else [kind, *rest]
-                 for kind, *rest in data["nodes"]]  # fmt: skip
+        nodes = [
+            [kind, [*rest[0][:ORIGIN], *rest[0][ORIGIN + 1 :]]] if kind == "symbol" else [kind, *rest]
+            for kind, *rest in data["nodes"]
+        ]
         return sha256(json.dumps({**data, "checksum": "", "nodes": nodes}).encode()).hexdigest()
 
     return memory_of(flow).get("checksum", (), make)
@@ -183,9 +185,13 @@ def _put(making: Asking[Any], batch: Batch, data: Any, known: Known, where: str)
             raise ValueError(f"loops watched by {data['watched']!r}")
         way = ways[_place(data["way"], len(ways))]
         marks["loops"] = Watched(
-            way, ways, float(regular), (float(stuck), int(times)), None if entered is None else tuple(entered),
+            way,
+            ways,
+            float(regular),
+            (float(stuck), int(times)),
+            None if entered is None else tuple(entered),
             Passages(*passages),
-        )  # fmt: skip
+        )
         flows = [one.connected.flow for one in ways]
         other = way.connected is not plan.connected or data["method"] != plan.settings.method
         change = Change(equations=SwitchedEquations(way.connected, way.prepared), method=data["method"])

@@ -125,11 +125,22 @@ def simulate(
 
 
 def recorded_call(
-    mech: Any, duration: Any, step: Any = None, q0: Any = None, qd0: Any = None, inputs: Any = None,
-    method: str = "auto", outputs: Any = None, parameters: Mapping[str, Any] | None = None, events: Iterable[When] = (),
-    closing: Any = None, tolerance: Any = None, sampling: Any = None, states0: Mapping[str, Any] | None = None,
+    mech: Any,
+    duration: Any,
+    step: Any = None,
+    q0: Any = None,
+    qd0: Any = None,
+    inputs: Any = None,
+    method: str = "auto",
+    outputs: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    events: Iterable[When] = (),
+    closing: Any = None,
+    tolerance: Any = None,
+    sampling: Any = None,
+    states0: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
-) -> tuple[Batch, Mapping[str, Any]]:  # fmt: skip
+) -> tuple[Batch, Mapping[str, Any]]:
     """What the arguments of `simulate` ask for, checked; and its options by name."""
     o = read_options(dict(options or {}), NAMED, tolerance, sampling, closing)
     duration, step, t0, rtol, atol = check_numbers(duration, step, o["t0"], o["rtol"], o["atol"])

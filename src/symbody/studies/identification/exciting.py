@@ -128,9 +128,14 @@ class _Problem:
     """Criterion, limits and their gradients in the coefficients c (m, n), flattened."""
 
     def __init__(
-        self, model: InverseModel, shape: Basis, limits: Sequence[JointLimits], criterion: str,
-        cartesian: Sequence[CartesianLimit], clear: Callable[[np.ndarray], Any] | None,
-    ) -> None:  # fmt: skip
+        self,
+        model: InverseModel,
+        shape: Basis,
+        limits: Sequence[JointLimits],
+        criterion: str,
+        cartesian: Sequence[CartesianLimit],
+        clear: Callable[[np.ndarray], Any] | None,
+    ) -> None:
         self.model, self.basis, self.limits, self.criterion = model, shape, limits, criterion
         self.n = len(model.labels)
         self.kernel = model.kernel

@@ -77,9 +77,13 @@ class MeasuredEquations:
     def instants(self, index: Any) -> Self:
         """Some of the instants."""
         return _replace(
-            self, y=self.y[index], z=self.z[index], t=self.t[index], breaks=(),
+            self,
+            y=self.y[index],
+            z=self.z[index],
+            t=self.t[index],
+            breaks=(),
             keep=None if self.keep is None else self.keep[index],
-        )  # fmt: skip
+        )
 
 
 def plain_equations(x: Any, y: Any, names: Sequence[str] = ()) -> MeasuredEquations:

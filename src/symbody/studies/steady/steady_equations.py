@@ -75,14 +75,20 @@ class SteadyEquations:
             *labels, *eq.rows, *(f"rate of {r}" for r in eq.rows), *(f"second rate of {r}" for r in eq.rows),
             *(f"rate of {z}" for z in eq.internal), *eq.outputs,
         )  # fmt: skip
-        self.rows = _spans(("force", "h", "velocity", "acceleration", "z", "y"),
-                           (mech.nv, m, m, m, len(eq.internal), len(eq.outputs)))  # fmt: skip
+        self.rows = _spans(
+            ("force", "h", "velocity", "acceleration", "z", "y"), (mech.nv, m, m, m, len(eq.internal), len(eq.outputs))
+        )
         self.column_names = (
-            *(f"{k}.{n}" for k in ("q", "qd", "qdd", "tau") for n in labels), *self.further, *eq.internal, *self.vary,
+            *(f"{k}.{n}" for k in ("q", "qd", "qdd", "tau") for n in labels),
+            *self.further,
+            *eq.internal,
+            *self.vary,
             *(f"lam.{r}" for r in eq.rows),
-        )  # fmt: skip
-        self.columns = _spans(("q", "qd", "qdd", "tau", "further", "z", "vary", "lam"),
-                              (mech.nv,) * 4 + (len(self.further), len(eq.internal), len(self.vary), m))  # fmt: skip
+        )
+        self.columns = _spans(
+            ("q", "qd", "qdd", "tau", "further", "z", "vary", "lam"),
+            (mech.nv,) * 4 + (len(self.further), len(eq.internal), len(self.vary), m),
+        )
 
     # -- points
 
@@ -175,8 +181,15 @@ class SteadyEquations:
             put("z", q=x["Zq"], qd=x["Zv"], z=x["Zz"], further=x["Zu"][:, na : na + nf], vary=x["Zu"][:, na + nf :])
         if self.equations.outputs:
             r[rows["y"]] = found["y"]
-            put("y", q=x["Cq"], qd=x["Cv"], qdd=x["Ca"], z=x["Cz"],
-                further=x["Cu"][:, na : na + nf], vary=x["Cu"][:, na + nf :])  # fmt: skip
+            put(
+                "y",
+                q=x["Cq"],
+                qd=x["Cv"],
+                qdd=x["Ca"],
+                z=x["Cz"],
+                further=x["Cu"][:, na : na + nf],
+                vary=x["Cu"][:, na + nf :],
+            )
             for i, k in enumerate(self.equations.actuated):
                 d[rows["y"], columns["tau"].start + k] = x["Cu"][:, i]
         return Value(r, d, {**x, **found})

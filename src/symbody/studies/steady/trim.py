@@ -209,10 +209,16 @@ def _output_rows(
 
 
 def _task(
-    balance: SteadyEquations, state: SteadyPoint, unknown: list[int], free: list[int], outputs: list[int],
+    balance: SteadyEquations,
+    state: SteadyPoint,
+    unknown: list[int],
+    free: list[int],
+    outputs: list[int],
     values: list[float],
-    fixed_q: set[str], fixed_qd: set[str], tolerance: float,
-) -> Task:  # fmt: skip
+    fixed_q: set[str],
+    fixed_qd: set[str],
+    tolerance: float,
+) -> Task:
     value = balance.at(state)
     check_finite(balance, value, state)
     c, rows = balance.columns, balance.rows

@@ -32,7 +32,7 @@ from symbody.symbolic.expr.node import (
     TABLE,
     BlockCheck,
     Node,
-)  # fmt: skip
+)
 from symbody.symbolic.expr.walk import (
     Rebuilt,
     at,

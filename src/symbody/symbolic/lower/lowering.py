@@ -29,7 +29,7 @@ from symbody.symbolic.expr.node import (
     TABLE,
     Node,
     Number,
-)  # fmt: skip
+)
 from symbody.symbolic.expr.walk import quiet_collector, topological
 from symbody.symbolic.lower.program import OutputPort, Program, SolveBlock
 from symbody.symbolic.rewrite.cost import power_chain

@@ -186,9 +186,18 @@ class _CutRowWriter:
         return self.row(name, h, slopes, bias, "rad", text, side, crossed=(b.value, a.value))
 
     def row(
-        self, name: str, h: Any, slopes: dict[int, Any], bias: Any, unit: str, meaning: str, side: Any = None,
-        force: Vec = t3.ZERO, torque: Vec = t3.ZERO, crossed: tuple[Vec, Vec] | None = None,
-    ) -> ConstraintRow:  # fmt: skip
+        self,
+        name: str,
+        h: Any,
+        slopes: dict[int, Any],
+        bias: Any,
+        unit: str,
+        meaning: str,
+        side: Any = None,
+        force: Vec = t3.ZERO,
+        torque: Vec = t3.ZERO,
+        crossed: tuple[Vec, Vec] | None = None,
+    ) -> ConstraintRow:
         cut = self.cut
         switch = f"s_{cut.name}" if cut.switched else None
         wrench = UnitWrench(force, torque, crossed)

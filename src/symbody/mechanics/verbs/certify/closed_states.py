@@ -111,8 +111,10 @@ class ClosedStates(States):
         """rad and m: a larger gap is open. By the mean distance of neighbouring frames: of 3 cm to 30 m as of 1 m, and
         so on by factors of 1000."""
         poses = BodyMotion(self.model, self.q[:1], self.qd[:1], t=self.t).poses
-        pairs = [(p.position.x[0], poses[part.parent].position.x[0] if part.parent >= 0 else np.zeros(3))
-                 for part, p in zip(self.model.parts, poses, strict=True)]  # fmt: skip
+        pairs = [
+            (p.position.x[0], poses[part.parent].position.x[0] if part.parent >= 0 else np.zeros(3))
+            for part, p in zip(self.model.parts, poses, strict=True)
+        ]
         lengths = [x for x in (float(np.linalg.norm(a - b)) for a, b in pairs) if x > 0]
         return CLOSED * 1000.0 ** round(np.log10(np.mean(lengths)) / 3) if lengths else CLOSED
 

@@ -94,8 +94,9 @@ def general_chain(n: int) -> Mechanism:
             d = b.parameter(f"d_{i}", nonzero=True)
             r = b.parameter(f"r_{i}") if i > 2 else 0
             c, s = b.parameter(f"ca_{i}"), b.parameter(f"sa_{i}", nonzero=True)
-            b.joint(f"joint{i}", "revolute", parent, name, position=(d, 0, r),
-                    rotation=[[1, 0, 0], [0, c, -s], [0, s, c]])  # fmt: skip
+            b.joint(
+                f"joint{i}", "revolute", parent, name, position=(d, 0, r), rotation=[[1, 0, 0], [0, c, -s], [0, s, c]]
+            )
         parent = name
     return b.done()
 
