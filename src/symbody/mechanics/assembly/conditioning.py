@@ -154,10 +154,6 @@ class Conditioning:
         whole = self._last(J[np.ix_(partition.rows, partition.dependent)])
         return min([whole, *(size for size, _, _ in given_pivots(J, partition))])
 
-    def of_choice(self, J: np.ndarray, choice: RowChoice) -> float:
-        """The smallest singular value of J_v for rows and dependent velocities that no partition is made of yet."""
-        return self._last(J[np.ix_(choice.rows, choice.dependent)])
-
     def of_rows(self, J: np.ndarray, rows: Sequence[int]) -> float:
         """Smallest singular value of these rows of J, where all velocities are solved for at once, with multipliers."""
         return self._last(J[list(rows)])

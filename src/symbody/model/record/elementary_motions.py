@@ -142,11 +142,6 @@ class Motion:
         """About how many axes the child may turn, at most."""
         return 0 if not self.turns else 1 if self.axial else 3
 
-    @cached_property
-    def slide_rates(self) -> tuple[bool, ...]:
-        """(nv,) which velocities are in m/s."""
-        return tuple(unit == "m/s" for unit in self.rates)
-
     # -- coordinates
 
     @cached_property

@@ -316,6 +316,3 @@ def expression(value: Any, names: Mapping[str, Node], graph: Graph, what: str) -
         return transplant([value], given, graph)[0]
     node: Node = node_array(value, graph).item()
     return node
-
-
-Finder = Callable[[str], dict[str, Quantity]]

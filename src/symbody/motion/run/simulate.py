@@ -160,10 +160,6 @@ def recorded_call(
     return Batch(model, settings, duration, given, partition), o
 
 
-def _plain(number: Any) -> Any:
-    return None if number is None else float(number)
-
-
 NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options")
 
 

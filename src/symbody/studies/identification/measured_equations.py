@@ -51,12 +51,6 @@ class MeasuredEquations:
         row = np.repeat(np.arange(self.z.shape[1]), len(self.z))[keep]
         return y, self.z.T.ravel()[keep], row
 
-    def unstacked(self, values: np.ndarray) -> np.ndarray:
-        """(N, n) from (m,) in the order of `stacked`; NaN where rows do not count."""
-        out = np.full(self.z.T.size, np.nan)
-        out[self.mask.T.ravel()] = values
-        return out.reshape(self.z.shape[::-1]).T
-
     def without_slow(self, qd: np.ndarray, least: np.ndarray) -> Self:
         """Without rows whose joint moves more slowly than (n,) `least`."""
         if qd.shape != self.z.shape:
