@@ -2,6 +2,7 @@
 
 A bond carries power from its tail to its head, the half arrow. One-port elements that store or dissipate take power in,
 sources give it out, TF and GY have one bond in and one out. A bond of dimension d is d bonds side by side, a multibond.
+Sources: Paynter 1961; Karnopp, Margolis, Rosenberg 2012.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 """What can be said of a bond graph before any number is known: ranks, controllability, observability, zeros.
 
 Every verdict holds for almost all values of the parameters, with relations between them kept. It comes from exact ranks
-at a random point modulo a prime; beside it stand the causal procedure of the graph, which explains it, and Boolean term
-rank.
+at a random point modulo a prime; beside it stand the causal procedure of the graph, which explains it (Sueur and
+Dauphin-Tanguy 1991), and Boolean term rank.
 """
 
 from __future__ import annotations

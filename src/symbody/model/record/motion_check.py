@@ -40,9 +40,9 @@ def check_motion(row: Motion, frame: str = "") -> None:
     if row.plain and row.nq != row.nv:
         raise DefinitionError(
             f"{name} has {row.nq} coordinates and {row.nv} velocities; expected a rate_map, velocities, retracted and "
-            "apart, or as many of both."
+            "difference, or as many of both."
         )
-    missing = [x for x in ("velocities", "retracted", "apart") if not row.plain and getattr(row, x) is None]
+    missing = [x for x in ("velocities", "retracted", "difference") if not row.plain and getattr(row, x) is None]
     if missing:
         raise DefinitionError(f"{name} has a rate_map; expected {', '.join(missing)} as well.")
     turn, shift = row.pose(np.array(row.neutral), Setting(1, 0.5, frame))

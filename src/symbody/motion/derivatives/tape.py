@@ -2,7 +2,7 @@
 
 It is read off from what the run recorded, which every step of it is part of; nothing of the run is done differently.
 Where the states of all steps would not fit into the memory that is allowed, only every m-th is kept, and those between
-are computed again when they are needed.
+are computed again when they are needed (checkpointing: Griewank and Walther 2008, ch. 12).
 """
 
 from __future__ import annotations

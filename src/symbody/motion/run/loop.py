@@ -1,4 +1,9 @@
-"""The loop of a run: stretch after stretch, and between them what the hooks answer."""
+"""The loop of a run: stretch after stretch, and between them what the hooks answer.
+
+Motion is smooth but for some instants. A stepper advances a stretch up to the next of them; there hooks answer with a
+Change, of which the next RunState is made. Nothing is altered in place: a run can end, be saved and go on between any
+two stretches, with the same bits.
+"""
 
 from __future__ import annotations
 

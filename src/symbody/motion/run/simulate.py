@@ -1,4 +1,9 @@
-"""sb.simulate: the motion of a Mechanism, a System with states, or a Flow, as a Trajectory; sb.resume goes on."""
+"""sb.simulate: the motion of a Mechanism, a System with states, or a Flow, as a Trajectory; sb.resume goes on.
+
+Arguments become a Batch, what was asked for as one record (`batch.py`); `prepare.py` makes of it a Plan (equations,
+stepper, hooks) and a RunState, which `loop.py` advances. Members of a batch go together, or side by side where each
+needs a course of its own. docs/simulation.md draws the whole.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""write_report: a Mechanism, its equations and its motion as one HTML file that opens anywhere, without a network."""
+"""write_report: a Mechanism, its equations and its motion as one HTML file that opens anywhere, without a network.
+
+Each section takes records and gives HTML (`sections.py`): pictures as SVG, formulas as MathML, the motion as a 3-D
+animation; whatever they need stands in the file itself.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""Series: measured signals over time, with units and labels; frozen, so that what was measured stays what it was."""
+"""Series: measured signals over time, with units and labels; frozen, so that what was measured stays what it was.
+
+Filtering, decimation and repair of outliers each give another Series. Breaks divide it into pieces, and nothing is
+filtered or differentiated across them.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""sb.linearize: a Mechanism about an operating point (SYMOFROS 2.2.3 and 3.3.2, by tangent increments)."""
+"""sb.linearize: a Mechanism about an operating point (SYMOFROS 2.2.3 and 3.3.2, by tangent increments).
+
+The matrices are generated derivatives of the equations of motion (`linear_equations.py`), evaluated at the point; no
+differences of programs are taken. Closed loops are reduced there, by the partition of the point (`reduction.py`).
+"""
 
 from __future__ import annotations
 

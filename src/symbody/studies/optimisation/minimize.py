@@ -1,4 +1,8 @@
-"""sb.minimize: methods by name over one problem record; SciPy's so far, one row each."""
+"""sb.minimize: methods by name over one problem record; SciPy's so far, one row each.
+
+A Recorder stands between a method and the problem: it counts evaluations, ends the search when the budget is spent, and
+keeps the best point that meets the constraints, which need not be the last one.
+"""
 
 from __future__ import annotations
 

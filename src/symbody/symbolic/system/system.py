@@ -1,4 +1,8 @@
-"""System: named inputs, parameters and outputs over one Graph, with room for states, events, modes and clocks."""
+"""System: named inputs, parameters and outputs over one Graph, with room for states, events, modes and clocks.
+
+A mechanism, a bond graph, a friction law and a controller all end as a System, and what reads one knows nothing of
+bodies. Inputs and parameters are symbols, outputs are nodes; a derivative or a rewriting of a System is another System.
+"""
 
 from __future__ import annotations
 
