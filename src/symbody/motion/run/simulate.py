@@ -99,8 +99,8 @@ def simulate(
     reduce      of a device: some of "mean", "min", "max", "final": of the states over all steps, without recording them
     max_steps   after which the run ends; threads: of a batch; progress: whether a bar is shown
 
-    rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, by their names
-    of before.
+    rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, given one by
+    one.
     """
     batch, o = recorded_call(
         mech, duration, step, q0, qd0, inputs, method, outputs, parameters, events, closing, tolerance, sampling,
