@@ -1,7 +1,7 @@
 """Flow: differential equations of first order with all that an integrator needs, whatever they describe.
 
-Mechanisms and Systems with states become Flows (`of_mechanism.py`, `of_system.py`); integrators, events and derivatives
-of runs know nothing else. What must hold exactly, unit quaternions and closed loops, is restored by a map of its own
+Mechanisms and Systems with states become Flows (`of_mechanism.py`, `of_system.py`); an integrator knows nothing
+else of what it moves. What must hold exactly, unit quaternions and closed loops, is restored by a map of its own
 after every accepted step (projection methods: Hairer, Lubich, Wanner 2006, IV.4).
 """
 
