@@ -44,7 +44,7 @@ from symbody.symbolic.expr.functions import (
     table,
     tan,
     tanh,
-)  # fmt: skip
+)
 from symbody.symbolic.expr.graph import Graph, symbol, symbols
 from symbody.symbolic.expr.implicit import solve
 from symbody.symbolic.expr.node import Node
@@ -171,7 +171,7 @@ def __dir__() -> list[str]:
 
 
 def _optimize(self: System, preset: str = "full", **options: Any) -> System:
-    """The same values in fewer operations; presets "none", "standard", "full"."""
+    """A System with the same values in fewer operations; presets "none", "standard", "full"."""
     from symbody.symbolic.lower.optimize import optimize_system
 
     return optimize_system(self, preset, **options)

@@ -26,7 +26,7 @@ from symbody.symbolic.expr.function_row import (
     Function,
     Instructions,
     Notation,
-)  # fmt: skip
+)
 from symbody.symbolic.rewrite.runner import Pass
 
 if TYPE_CHECKING:

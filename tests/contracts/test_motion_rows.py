@@ -189,7 +189,7 @@ def test_the_bracket_is_that_of_twists(row):
 @each
 def test_names_and_units_have_one_entry_a_component(row):
     assert len(row.units) == len(row.words) == len(row.neutral) == row.nq
-    assert len(row.rates) == len(row.slide_rates) == row.nv
+    assert len(row.rates) == row.nv
     assert all(u in ("rad", "m", "") for u in row.units)
     assert all(u in ("rad/s", "m/s", "1/s") for u in row.rates)
     assert all(row.coordinate_words("x"))

@@ -142,8 +142,9 @@ COMMANDS = {
     **dict.fromkeys(("init", "create", "start"), "symbody new NAME"),
     **dict.fromkeys(("list", "models", "ls", "demo"), "symbody examples"),
     **dict.fromkeys(("latex", "symbolic", "eom"), "symbody equations MODEL"),
-    "help": "symbody --help", "version": "symbody --version",
-}  # fmt: skip
+    "help": "symbody --help",
+    "version": "symbody --version",
+}
 
 # --<word> of a command that has the option named first
 OPTIONS = {
@@ -156,9 +157,11 @@ OPTIONS = {
     **dict.fromkeys(("--solver", "--integrator"), "--method"),
     **dict.fromkeys(("--to", "--record", "--measure"), "--output"),
     **dict.fromkeys(("--lang", "--language", "--backend"), "--target"),
-    **dict.fromkeys(("--latex", "--tex"), "--form latex"), "--sympy": "--form sympy", "--format": "--form",
+    **dict.fromkeys(("--latex", "--tex"), "--form latex"),
+    "--sympy": "--form sympy",
+    "--format": "--form",
     **dict.fromkeys(("--save", "--write", "--csv", "--html", "--pdf", "-o"), "--out FILE"),
-}  # fmt: skip
+}
 
 
 def nearest_word(name: str, known: Iterable[str], words: Mapping[str, str]) -> str:

@@ -1,4 +1,8 @@
-"""System -> Kernel, and System -> source text. One entry for every target."""
+"""System -> Kernel, and System -> source text. One entry for every target.
+
+A target is a row of `targets.py`: one that builds gives a Kernel, one that emits gives the texts of files. A System is
+taken as it is; `optimize` makes a cheaper one before. Every target must agree with the interpreter, target "python".
+"""
 
 from __future__ import annotations
 

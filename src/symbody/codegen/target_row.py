@@ -74,12 +74,12 @@ def _is_group(name: Any, wanted: Any) -> bool:
 
 
 def always() -> str:
-    """Of a target that needs nothing besides symbody."""
+    """What a target that needs nothing besides symbody lacks: nothing."""
     return ""
 
 
 def needs(*programs: str) -> Callable[[], str]:
-    """Of a target that needs programs of this machine."""
+    """A function that says which of these programs, which a target needs, this machine lacks; "" if none."""
 
     def lacks() -> str:
         missing = [p for p in programs if shutil.which(p) is None]
@@ -89,7 +89,7 @@ def needs(*programs: str) -> Callable[[], str]:
 
 
 def needs_module(name: str) -> Callable[[], str]:
-    """Of a target that needs a package of Python."""
+    """A function that says whether a package of Python, which a target needs, is missing; "" if not."""
 
     def lacks() -> str:
         return "" if importlib.util.find_spec(name) else f"the package {name} is not here"

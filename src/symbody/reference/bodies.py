@@ -26,7 +26,7 @@ WORLD = -1
 class BodyPart:
     """A body with numbers, and the joint that carries it.
 
-    parent     index of the parent's Part, -1: the world
+    parent     index of the parent's BodyPart, -1: the world
     rotation, position   of the joint frame in the parent's frame
     moves      whether anything between it and the world moves
     """
@@ -83,7 +83,7 @@ class NumericModel:
 
     @cached_property
     def ancestry(self) -> list[list[int]]:
-        """For every Part, the Parts from it down to the world."""
+        """For every BodyPart, the BodyParts from it down to the world."""
         out: list[list[int]] = []
         for k, part in enumerate(self.parts):
             out.append([k, *(out[part.parent] if part.parent >= 0 else [])])
@@ -209,7 +209,7 @@ class BodyPose:
 
 
 def poses(model: NumericModel, q: Jet) -> list[BodyPose]:
-    """Of all Parts; q (..., nq) with its rates."""
+    """Poses of all Parts in world axes; q (..., nq) with its rates."""
     ground = BodyPose(_still(np.eye(3), q), _still(np.zeros(3), q))
     like = ground.position[..., 0]
     out: list[BodyPose] = []

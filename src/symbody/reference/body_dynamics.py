@@ -27,7 +27,7 @@ def nothing(name: str, shape: tuple[int, ...]) -> Array:
 
 
 class BodyMotion:
-    """States (n, nq), (n, nv), (n, nv) of a Model at time t, and what follows from them; each is computed once."""
+    """States (n, nq), (n, nv), (n, nv) of a NumericModel at time t, and what follows from them, computed once."""
 
     def __init__(
         self,
@@ -65,7 +65,7 @@ class BodyMotion:
         return loads(self)
 
     def of(self, index: int, k: int) -> Array:
-        """(n, 6) twist of a Part for a unit of velocity k; of the world zero."""
+        """(n, 6) twist of a BodyPart for a unit of velocity k; of the world zero."""
         return np.zeros((self.count, 6)) if index == WORLD else self.maps[:, index, :, k]
 
     @cached_property
@@ -180,7 +180,7 @@ class BodyMotion:
         return out
 
     def rotors(self) -> Iterator[tuple[bool, BodyPart, JointStep, Jet, float, float]]:
-        """(whether it is reflected only, Part of the joint, its first motion, axis in the world, inertia, ratio)."""
+        """(whether only reflected, BodyPart of the joint, its first motion, axis in the world, inertia, ratio)."""
         for part in self.model.parts:
             rotor = part.joint.rotor
             if rotor is None or not part.steps or part.steps[0].value is not None:

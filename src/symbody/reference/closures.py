@@ -29,7 +29,7 @@ LENGTHS = {"rod": 1, "ball": 3, "solid": 3, "revolute": 3, "prismatic": 2, "cyli
 
 @dataclass(frozen=True, eq=False)
 class ClosureRows:
-    """Of n states and all rows. h (n, m) m, rad; hd, hdd (n, m + velocity rows): their rates along the motion."""
+    """Residuals at n states. h (n, m) m, rad; hd, hdd (n, m + velocity rows): their rates along the motion."""
 
     h: Array
     hd: Array
@@ -37,7 +37,7 @@ class ClosureRows:
 
 
 class Closures:
-    """The cuts and couplings of a Model.
+    """The cuts and couplings of a NumericModel.
 
     turns: of each cut the half turn of its second frame with which it is closed best at the position `near` (nq,), if
     one is given; None: as it is. A solid cut joins frames as they are.
@@ -68,7 +68,7 @@ class Closures:
         return np.array(found + [False] * len(self.positions), dtype=bool)
 
     def rows(self, motion: BodyMotion) -> ClosureRows:
-        """Along a Motion, whose time runs."""
+        """Along a BodyMotion, whose time runs."""
         t = Jet(np.full(motion.count, motion.t), np.ones(motion.count), np.zeros(motion.count))
         h = self.along(motion.poses, motion.coordinates, t)
         flow = [self._velocity(c, motion, t) for c in self.velocities]

@@ -1,4 +1,4 @@
-"""Force elements, a second time: each kind of docs/forces.md as a function of an Element, in world axes."""
+"""Force elements, a second time: each kind of docs/forces.md as a function of a NumericElement, in world axes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 def loads(motion: BodyMotion) -> Loads:
-    """Of all force elements of the Mechanism."""
+    """Loads of all force elements of the Mechanism."""
     n, bodies = motion.count, len(motion.model.parts)
 
     def zero(*shape: int) -> Array:
@@ -346,7 +346,7 @@ def stiction(element: NumericElement) -> None:
         f"reset_{name}_breaks_x_{name}_z": to * (level / sigma),
         f"guard_{name}_sticks": np.where(held, 1.0, v * way),
         f"reset_{name}_sticks_m_{name}": 0 * v,
-    }  # fmt: skip
+    }
     sliding = level * way + element.number("coefficient", 0.0) * v
     act(-np.where(held, sigma * z + element.number("damping", 0.0) * v, sliding))
 

@@ -1,4 +1,4 @@
-"""Energies and powers of a Motion: kinetic, stored, given, lost; mass and centre of mass."""
+"""Energies and powers of a BodyMotion: kinetic, stored, given, lost; mass and centre of mass."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Energies:
 
 
 def energies(motion: BodyMotion, tau: Array) -> Energies:
-    """Of all bodies that move; tau (n, nv) are the efforts from outside."""
+    """Energies and powers of all bodies that move; tau (n, nv) are the efforts from outside."""
     n, model = motion.count, motion.model
     kinetic, potential, high = np.zeros(n), np.zeros(n), np.zeros(n)
     moment, mass = np.zeros((n, 3)), 0.0

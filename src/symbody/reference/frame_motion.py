@@ -54,7 +54,7 @@ def jacobians(model: NumericModel, q: Array, frames: Sequence[Frame], base: Fram
 
 
 def seen(motion: BodyMotion, frames: Sequence[Frame], base: Frame = GROUND) -> list[RelativeMotion]:
-    """Of each frame, to second order."""
+    """Motion of each frame relative to `base`, to second order."""
     model, n = motion.model, motion.count
     first = jacobians(model, motion.q, frames, base)
     later = jacobians(model, motion.q + 1j * TINY * motion.coordinates.x1, frames, base)

@@ -191,6 +191,6 @@ def cross_matrix(v: Array) -> Array:
 
 def axial(m: Array) -> Array:
     """(..., 3) vector of the antisymmetric part of a matrix."""
-    return np.stack(
-        [m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]], axis=-1
-    ) / 2  # fmt: skip
+    return (
+        np.stack([m[..., 2, 1] - m[..., 1, 2], m[..., 0, 2] - m[..., 2, 0], m[..., 1, 0] - m[..., 0, 1]], axis=-1) / 2
+    )

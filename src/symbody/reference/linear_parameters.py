@@ -1,6 +1,6 @@
 """Efforts are linear in masses, first and second moments, and constants of joint laws: their slopes, one by one.
 
-A Model is emptied of all of them; what one unit of one of them adds to the efforts is a column.
+A NumericModel is emptied of all of them; what one unit of one of them adds to the efforts is a column.
 """
 
 from __future__ import annotations

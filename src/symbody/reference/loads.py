@@ -1,4 +1,4 @@
-"""Loads: the record that force elements fill, and what an element sees of its Motion."""
+"""Loads: the record that force elements fill, and what an element sees of its BodyMotion."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ def plain_name(name: str) -> str:
 
 
 class NumericElement:
-    """A force element at the states of a Motion: numbers of its values, poses of its points (first order)."""
+    """A force element at the states of a BodyMotion: numbers of its values, poses of its points (first order)."""
 
     def __init__(self, motion: BodyMotion, force: Force, into: Loads) -> None:
         self.motion, self.force, self.into = motion, force, into

@@ -35,7 +35,7 @@ class MaximalSolution:
 
 
 def solve(motion: BodyMotion, closures: Closures, tau: Array, qdd_driven: Array | None = None) -> MaximalSolution:
-    """Of a Motion whose qdd are zero, for efforts tau (n, nv)."""
+    """Accelerations and multipliers of a BodyMotion whose qdd are zero, for efforts tau (n, nv)."""
     model, n = motion.model, motion.count
     bodies, nv, driven = len(model.parts), model.nv, model.driven
     maps = closures.body_maps(motion)

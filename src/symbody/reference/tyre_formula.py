@@ -35,7 +35,7 @@ _ASYMMETRIC = (
 
 
 def coefficients(element: NumericElement) -> dict[str, float]:
-    """Of the tyre that the element names (or its record), with those that the element gives itself."""
+    """Coefficients of the tyre that the element names (or of its record), with those that the element gives itself."""
     words = _CAR.split()
     out = {name: float(x) for name, x in zip(words[::2], words[1::2], strict=True)}
     out.update(dict.fromkeys(_SCALES.split(), 1.0))
@@ -113,9 +113,17 @@ def _pure_y(p: dict[str, float], fz: Array, dfz: Array, fz0: float, alpha: Array
 
 
 def _aligning(
-    p: dict[str, float], fz: Array, dfz: Array, fz0: float, kappa: Array, alpha: Array, g: Array, forward: Array,
-    k_x: Array, y: dict[str, Any],
-) -> tuple[Array, Array]:  # fmt: skip
+    p: dict[str, float],
+    fz: Array,
+    dfz: Array,
+    fz0: float,
+    kappa: Array,
+    alpha: Array,
+    g: Array,
+    forward: Array,
+    k_x: Array,
+    y: dict[str, Any],
+) -> tuple[Array, Array]:
     """(pneumatic trail, residual moment), (4.E31) to (4.E49), (4.E77), (4.E78)."""
     size, r0 = np.abs(g), p["UNLOADED_RADIUS"]
     a_t = alpha + p["QHZ1"] + p["QHZ2"] * dfz + (p["QHZ3"] + p["QHZ4"] * dfz) * g

@@ -64,9 +64,10 @@ def surface(element: NumericElement) -> Surface:
 
     number = element.motion.model.number
     spline = CubicSpline(
-        number(list(element.force.values["positions"])), number(list(element.force.values["heights"])),
+        number(list(element.force.values["positions"])),
+        number(list(element.force.values["heights"])),
         bc_type="natural",
-    )  # fmt: skip
+    )
 
     def profile(x: Jet, y: Jet) -> tuple[Jet, Jet, Jet]:
         z, slope, bend, last = (spline(x.x, nu=k) for k in range(4))
@@ -192,13 +193,15 @@ def rolling(element: NumericElement) -> Rolling:
     cosine = dot(up, normal)
     camber = np.arctan2(np.sum(axle.x * normal.x, axis=-1), cosine.x)
     for name, value in (
-        ("slip", -along / travel), ("slip_angle", np.arctan(across / travel)), ("camber", camber),
-        ("radius", radius.x), ("sliding_x", along), ("sliding_y", across),
-    ):  # fmt: skip
+        ("slip", -along / travel),
+        ("slip_angle", np.arctan(across / travel)),
+        ("camber", camber),
+        ("radius", radius.x),
+        ("sliding_x", along),
+        ("sliding_y", across),
+    ):
         element.show(name, value)
-    return Rolling(
-        radius, forward.x, side, normal.x, up.x, cosine, camber, along, across, lift, speed, travel
-    )  # fmt: skip
+    return Rolling(radius, forward.x, side, normal.x, up.x, cosine, camber, along, across, lift, speed, travel)
 
 
 def _on_plane(centre: Jet, axle: Jet, normal: Jet, offset: Jet) -> tuple[Jet, Jet, Jet]:

@@ -67,17 +67,8 @@ def test_a_lag_reaches_its_command_in_time():
 
 def test_limits_hold():
     assert abs(actuators.soft_limit(1e3, 7.0)) <= 7
-    assert actuators.hard_limit(1e3, -1.0, 7.0) == 7
     h = 1e-30
     assert actuators.soft_limit(1j * h, 7.0).imag / h == pytest.approx(1)
-
-
-def test_a_motor_at_constant_speed_balances_electrical_and_mechanical_power():
-    constant, resistance, voltage, speed = 0.05, 0.4, 12.0, 100.0
-    current = (voltage - constant * speed) / resistance
-    assert actuators.motor_current_rate(current, voltage, speed, resistance, 1e-3, constant) == pytest.approx(0)
-    mechanical = actuators.motor_torque(current, constant) * speed
-    assert voltage * current == pytest.approx(mechanical + resistance * current**2)
 
 
 @pytest.mark.parametrize("width", [0, 1e-4])
@@ -87,12 +78,6 @@ def test_the_ground_pushes_and_never_pulls(width):
     assert (force >= 0).all()
     assert contact.normal_force(0.02, 0.0, 1e4, 300.0, width) == pytest.approx(200, rel=1e-2)
     assert contact.normal_force(-0.02, 0.0, 1e4, 300.0, width) == pytest.approx(0, abs=1e-2)
-
-
-def test_friction_opposes_sliding_and_saturates_at_the_coefficient_times_the_load():
-    fx, fy = contact.friction_force(3.0, -4.0, 100.0, 0.5, 1e-3)
-    assert (fx, fy) == pytest.approx((-30, 40), rel=1e-6)
-    assert contact.friction_force(0.0, 0.0, 100.0, 0.5, 1e-3) == (0, 0)
 
 
 def test_linear_tyre_signs():

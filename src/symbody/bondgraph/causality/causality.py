@@ -88,8 +88,13 @@ def prepare(graph: BondGraph, seed: Any = 0) -> PreparedGraph:
     return PreparedGraph(flat, relation_of(flat, scalar))
 
 
-def wishes(ports: Sequence[ScalarPort], prefer: str, dualise: str = "", first: Sequence[int] = (),
-           graph: BondGraph | None = None) -> Iterator[tuple[int, str]]:  # fmt: skip
+def wishes(
+    ports: Sequence[ScalarPort],
+    prefer: str,
+    dualise: str = "",
+    first: Sequence[int] = (),
+    graph: BondGraph | None = None,
+) -> Iterator[tuple[int, str]]:
     """(port, what it should give), the most important first."""
     turned = {"sources": SOURCES, "detectors": DETECTORS, "all": (*SOURCES, *DETECTORS)}.get(dualise, ())
     for p in ports:

@@ -45,7 +45,7 @@ class JunctionStructure(Packed):
         return self._filled(rows, columns, lambda x: x.node)
 
     def residues(self, rows: str, columns: str) -> np.ndarray:
-        """The same block modulo the prime, at the point where the causality was chosen."""
+        """(rows, columns) block of residues modulo the prime, at the point where the causality was chosen."""
         return self._filled(rows, columns, lambda x: x.r)
 
     def _filled(self, rows: str, columns: str, of: Any) -> np.ndarray:

@@ -106,8 +106,13 @@ def implicit_form(graph: BondGraph, first: Sequence[str] = ()) -> Dae:
         {state_name(p): x[p.index] for p in storages} | integrals,
         {f"{state_name(p)}_dot": dx[p.index] for p in storages} | {f"{n}_dot": s for n, s in slow.items()},
         {s.data.name: s for s in own.values()},
-        dict(w.inputs), rates, bounds, laws, outputs, 1 if w.D or w.R else 0,
-    )  # fmt: skip
+        dict(w.inputs),
+        rates,
+        bounds,
+        laws,
+        outputs,
+        1 if w.D or w.R else 0,
+    )
     _check_index(made)
     return made
 

@@ -121,10 +121,12 @@ def _units(made: StateEquations) -> dict[str, str]:
         if domain is None:
             continue
         known = {
-            f"p_{p.label}": domain.momentum, f"q_{p.label}": domain.displacement, f"f_{p.label}": domain.flow_unit,
+            f"p_{p.label}": domain.momentum,
+            f"q_{p.label}": domain.displacement,
+            f"f_{p.label}": domain.flow_unit,
             f"e_{p.label}": domain.effort_unit,
             p.label: domain.effort_unit if p.kind in ("Se", "De") else domain.flow_unit,
-        }  # fmt: skip
+        }
         units |= {n: u for n, u in known.items() if n in made.x or n in made.inputs or n in made.outputs}
     units |= {i.name: i.unit for i in made.graph.integrals if i.unit}
     return units
@@ -297,7 +299,7 @@ def without_input_rates(made: StateEquations, dots: Mapping[Node, Node]) -> Stat
 
 
 def in_coenergies(made: StateEquations) -> StateEquations:
-    """The same equations with flows of I and efforts of C as states."""
+    """The equations with flows of I and efforts of C as states in place of momenta and displacements."""
     ports = made.structure.groups["integral"]
     late = {p.element for p in made.structure.groups["derivative"]}
     table: dict[Node, Node] = {}

@@ -68,8 +68,9 @@ class Writing:
     def ports_of(self, name: str) -> list[ScalarPort]:
         return [p for p in (*self.I, *self.D, *self.R) if p.element == name]
 
-    def solved(self, residual: Sequence[Node], unknown: Sequence[Node], guess: Sequence[Node], what: str,
-               labels: Sequence[str]) -> list[Node]:  # fmt: skip
+    def solved(
+        self, residual: Sequence[Node], unknown: Sequence[Node], guess: Sequence[Node], what: str, labels: Sequence[str]
+    ) -> list[Node]:
         """The unknowns: by a linear system where the residuals are linear in them, else by an implicit block."""
         matrix = jacobian(residual, unknown)
         if rank(np.array(residues(list(matrix.flat), self.g), dtype=object).reshape(matrix.shape)) < len(unknown):

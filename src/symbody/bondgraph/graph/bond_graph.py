@@ -2,6 +2,7 @@
 
 A bond carries power from its tail to its head, the half arrow. One-port elements that store or dissipate take power in,
 sources give it out, TF and GY have one bond in and one out. A bond of dimension d is d bonds side by side, a multibond.
+Sources: Paynter 1961; Karnopp, Margolis, Rosenberg 2012.
 """
 
 from __future__ import annotations
@@ -154,7 +155,7 @@ class BondGraph(Packed):
         return made
 
     def replace(self, **changes: Any) -> BondGraph:
-        """The same graph with some fields changed, validated again."""
+        """A copy with some fields changed, validated again."""
         made = _replace(self, **changes)
         imported("bondgraph.graph.check_graph", "check_graph")(made)
         return made

@@ -264,8 +264,11 @@ class GraphBuilder:
             replace(b, number=k, signal=any(e in elements and elements[e].kind in DETECTORS for e in (b.tail, b.head)))
             for k, b in enumerate(self._bonds, start=1)
         )
-        used = {s for s in free_symbols(_nodes(elements.values(), [*self._made_integrals, *integrals]))
-                if s.data.role == "parameter"}  # fmt: skip
+        used = {
+            s
+            for s in free_symbols(_nodes(elements.values(), [*self._made_integrals, *integrals]))
+            if s.data.role == "parameter"
+        }
         parameters = {**self._parameters, **{s.data.name: s for s in sorted(used, key=lambda s: s.id)}}
         made = BondGraph(
             self.name,

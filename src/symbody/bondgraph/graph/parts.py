@@ -77,8 +77,9 @@ def part_graph(kind: str, values: Mapping[str, Any], origin: str = "") -> tuple[
                 place(origin, name),
                 f"{name} of a {kind} is {given}; expected a {f.bound} number, {f.unit or 'no unit'}.",
             )
-        symbols[name] = made.parameter(name, f.default if f.default is None else float(f.default), f.unit,
-                                       f.bound == "positive")  # fmt: skip
+        symbols[name] = made.parameter(
+            name, f.default if f.default is None else float(f.default), f.unit, f.bound == "positive"
+        )
     for name, domain in row.ports.items():
         made.element(name.lstrip("-"), "port", domain=domain)
     row.make(made, symbols)

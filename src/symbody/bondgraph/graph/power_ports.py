@@ -44,11 +44,12 @@ class Domain:
 _ROWS = (
     Domain("electrical", "voltage", "current", "V", "A", "V s", "C", "effort", "H", "F", "ohm"),
     Domain("translation", "force", "velocity", "N", "m/s", "N s", "m", "flow", "kg", "m/N", "N s/m"),
-    Domain("rotation", "torque", "angular velocity", "N m", "rad/s", "N m s", "rad", "flow", "kg m²", "rad/(N m)",
-           "N m s"),
+    Domain(
+        "rotation", "torque", "angular velocity", "N m", "rad/s", "N m s", "rad", "flow", "kg m²", "rad/(N m)", "N m s"
+    ),
     Domain("hydraulic", "pressure", "volume flow", "Pa", "m³/s", "Pa s", "m³", "effort", "kg/m⁴", "m³/Pa", "Pa s/m³"),
     Domain("thermal", "temperature", "heat flow", "K", "W", "K s", "J", "effort", "", "J/K", "K/W", power=False),
-)  # fmt: skip
+)
 DOMAINS: dict[str, Domain] = {row.name: row for row in _ROWS}
 
 

@@ -1,8 +1,8 @@
 """What can be said of a bond graph before any number is known: ranks, controllability, observability, zeros.
 
 Every verdict holds for almost all values of the parameters, with relations between them kept. It comes from exact ranks
-at a random point modulo a prime; beside it stand the causal procedure of the graph, which explains it, and Boolean term
-rank.
+at a random point modulo a prime; beside it stand the causal procedure of the graph, which explains it (Sueur and
+Dauphin-Tanguy 1991), and Boolean term rank.
 """
 
 from __future__ import annotations
@@ -136,8 +136,11 @@ def analyse(graph: BondGraph, most: int = MOST, expand: bool = True) -> Analysis
     left = n - rank(s.A)
     sources = sets_of(s.A, s.B, s.labels("u"), max(left, 1), most)
     detectors = sets_of(s.A.T, s.C.T, s.labels("y"), max(left, 1), most)
-    verdicts = [*(["rank A"] if n and not left else []), *(["controllable"] if n and forward.complete else []),
-                *(["observable"] if n and backward.complete else [])]  # fmt: skip
+    verdicts = [
+        *(["rank A"] if n and not left else []),
+        *(["controllable"] if n and forward.complete else []),
+        *(["observable"] if n and backward.complete else []),
+    ]
     return Analysis(
         graph, states, found, s, ranks(s, found), zero_eigenvalues(s.A), relations(own, labels, most), forward,
         backward, dark, hidden, sources, detectors, kalman(forward, backward, labels, set(dark), set(hidden)),

@@ -25,8 +25,10 @@ def _states(a: Analysis) -> list[str]:
         lines.append(f"dependent storages: {_list(found.integral.derivative)}")
     stay = found.derivative.integral
     lines.append(f"preferred derivative causality leaves {len(stay)} integral" + (f": {_list(stay)}" if stay else ""))
-    lines.append(f"zero eigenvalues: {a.zero_eigenvalues}" + (", so it is not asymptotically stable"
-                 if a.zero_eigenvalues else ""))  # fmt: skip
+    lines.append(
+        f"zero eigenvalues: {a.zero_eigenvalues}"
+        + (", so it is not asymptotically stable" if a.zero_eigenvalues else "")
+    )
     if a.bound:
         lines.append("bound states: " + _list(a.bound))
     return lines
@@ -45,8 +47,10 @@ def _control(a: Analysis) -> list[str]:
         verdict = f"structurally {word}" if found.complete else f"not {word}: {found.rank} of {found.size}"
         out.append(f"{verdict}; index {found.index}, longest causal path {found.paths or 'none'}")
         turned = f"dualising {_list(causal.dualised)}" if causal.dualised else f"dualising no {kind}"
-        out.append(f"  {turned} leaves integral: {_list(causal.integral)}; without causal path: "
-                   f"{_list(sorted(set(dark) - set(causal.integral)))}")  # fmt: skip
+        out.append(
+            f"  {turned} leaves integral: {_list(causal.integral)}; without causal path: "
+            f"{_list(sorted(set(dark) - set(causal.integral)))}"
+        )
     k = a.kalman
     out.append(
         f"Kalman: {k.both} both, {k.controllable} controllable only, {k.observable} observable only, "

@@ -132,8 +132,13 @@ class _Residues:
         return np.array(values_at(self.tape, RandomPoint("condition", Relations(), point)), dtype=object)
 
 
-def _condition(verdict: str, m: Matrices, nodes: Sequence[Node], matrix: Callable[[np.ndarray], np.ndarray],
-               complete: Callable[[np.ndarray], bool]) -> Condition:  # fmt: skip
+def _condition(
+    verdict: str,
+    m: Matrices,
+    nodes: Sequence[Node],
+    matrix: Callable[[np.ndarray], np.ndarray],
+    complete: Callable[[np.ndarray], bool],
+) -> Condition:
     """matrix: the minor's matrix of the nodes' values; complete: whether the verdict holds for them."""
     values = _Residues(m, nodes)
     base = determinant(matrix(values.at({})))
@@ -193,8 +198,9 @@ def _residue(coefficient: Any, names: Sequence[str]) -> int:
     return int(top) * pow(int(bottom), -1, P) % P
 
 
-def _factors(nodes: Sequence[Node], matrix: Callable[[np.ndarray], np.ndarray], values: _Residues,
-             rest: Sequence[str]) -> list[Any] | None:  # fmt: skip
+def _factors(
+    nodes: Sequence[Node], matrix: Callable[[np.ndarray], np.ndarray], values: _Residues, rest: Sequence[str]
+) -> list[Any] | None:
     """Factors of the part that is no product of parameters, SymPy polynomials; None without SymPy."""
     try:
         from symbody.codegen.interop.peers import peer

@@ -93,9 +93,14 @@ def assignments(ready: PreparedGraph) -> Assignments:
         return recorded(ready, granted(ready, prefer, dualise, late if prefer == "derivative" else ()), prefer)
 
     return Assignments(
-        made("integral", ""), made("derivative", ""), made("derivative", "sources"), made("derivative", "detectors"),
-        dualisable(ready, SOURCES), dualisable(ready, DETECTORS), dualisable(ready, SOURCES, held=()),
-    )  # fmt: skip
+        made("integral", ""),
+        made("derivative", ""),
+        made("derivative", "sources"),
+        made("derivative", "detectors"),
+        dualisable(ready, SOURCES),
+        dualisable(ready, DETECTORS),
+        dualisable(ready, SOURCES, held=()),
+    )
 
 
 def dualisable(ready: PreparedGraph, kinds: Sequence[str], held: Sequence[str] = (*SOURCES, *DETECTORS)) -> int:
@@ -153,7 +158,7 @@ def _bordered_B(s: Sample) -> int | None:
 
 
 def _bordered_C(s: Sample) -> int | None:
-    """The same of S41 + S43 N S31; None where a detector reads a dependent storage."""
+    """Rank of S41 + S43 N S31, as `_bordered_B` finds it; None where a detector reads a dependent storage."""
     b, (out, into) = s.blocks, s.loss
     if b["y", "d"].any():
         return None

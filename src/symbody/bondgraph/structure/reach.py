@@ -133,8 +133,9 @@ def kalman(
     words = {}
     for name in labels:
         c, s = name not in dark, name not in hidden
-        words[name] = ("controllable and observable" if c and s else "controllable" if c else
-                       "observable" if s else "neither")  # fmt: skip
+        words[name] = (
+            "controllable and observable" if c and s else "controllable" if c else "observable" if s else "neither"
+        )
     return Kalman(r - shared, shared, n - r - (n - o - shared), n - o - shared, words)
 
 

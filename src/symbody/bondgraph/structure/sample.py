@@ -123,8 +123,11 @@ def _tangents(graph: BondGraph, groups: Mapping[str, Sequence[ScalarPort]], seed
 def _moduli(graph: BondGraph, ports: Sequence[ScalarPort], seed: Any) -> dict[str, np.ndarray]:
     """element -> residues of its modulus as a matrix: p/f, q/e, e/f."""
     own = {p.element: sum(q.element == p.element for q in ports) for p in ports if p.is_storage or is_loss(p)}
-    nodes = {n: e.matrix(k) for n, k in own.items() if (e := graph.elements[n]).value is not None and
-             e.kind in ("I", "C", "R")}  # fmt: skip
+    nodes = {
+        n: e.matrix(k)
+        for n, k in own.items()
+        if (e := graph.elements[n]).value is not None and e.kind in ("I", "C", "R")
+    }
     flat = [x for m in nodes.values() for x in m.flat]
     values = iter(residues(flat, graph.graph, seed))
     out = {n: np.array([next(values) for _ in m.flat], dtype=object).reshape(m.shape) for n, m in nodes.items()}

@@ -74,8 +74,9 @@ def _reached(A: np.ndarray, B: np.ndarray) -> int:
     return len(krylov(A, B)[0].pivots) if B.size else 0
 
 
-def _minimal(A: np.ndarray, B: np.ndarray, names: Sequence[str], whole: int, needed: set[int],
-             most: int) -> tuple[tuple[tuple[str, ...], ...], bool]:  # fmt: skip
+def _minimal(
+    A: np.ndarray, B: np.ndarray, names: Sequence[str], whole: int, needed: set[int], most: int
+) -> tuple[tuple[tuple[str, ...], ...], bool]:
     """Smallest sets that reach as much as all; those that are necessary are in each of them."""
     if not whole:
         return (), True

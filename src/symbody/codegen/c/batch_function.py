@@ -1,7 +1,7 @@
 """Many states in one call: one loop over a structure of arrays, which compilers turn into vector instructions.
 
-Sines and cosines of angles that come from inputs are written into the loop (`SINCOS` in `text.py`): library functions
-would keep it from being one of vectors. States whose angles are too large for that are computed again, one by one.
+Sines and cosines of angles that come from inputs are written into the loop (`SINCOS` in `c_language.py`): library
+functions would keep it from being one of vectors. States whose angles are too large are computed again, one by one.
 """
 
 from __future__ import annotations

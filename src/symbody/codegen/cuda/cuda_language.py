@@ -117,14 +117,21 @@ class DeviceProgram:
     def setup_solves(self) -> bool:
         return setup_solves(self.program)
 
-    def call(self, inputs: Mapping[str, str], outputs: Mapping[str, str], derived: str = "derived",
-             status: str = "status", work: str = "work") -> str:  # fmt: skip
+    def call(
+        self,
+        inputs: Mapping[str, str],
+        outputs: Mapping[str, str],
+        derived: str = "derived",
+        status: str = "status",
+        work: str = "work",
+    ) -> str:
         """The statement that calls NAME with these arrays, by the names of the ports."""
         places = {"derived": derived, "status": status, "work": work}
         return self._call(self.module.parts[0], {**inputs}, {**outputs}, places)
 
-    def setup(self, parameters: str = "parameters", derived: str = "derived", status: str = "status",
-              work: str = "work") -> str:  # fmt: skip
+    def setup(
+        self, parameters: str = "parameters", derived: str = "derived", status: str = "status", work: str = "work"
+    ) -> str:
         """The statement that calls NAME_setup."""
         places = {"parameters": parameters, "derived": derived, "status": status, "work": work}
         return self._call(self.module.setup, {}, {}, places)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import ctypes
-import math
 import sys
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -142,10 +141,6 @@ def handed(library: str, array: Any) -> Any:
         jax = sys.modules["jax"]
         return jax.dlpack.from_dlpack(array)
     return array
-
-
-def bytes_of(shape: Sequence[int], dtype: np.dtype[Any]) -> int:
-    return math.prod(shape) * dtype.itemsize
 
 
 def check_room(device: driver.Device, states: int, each: int, what: str) -> None:

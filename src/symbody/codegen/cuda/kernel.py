@@ -140,10 +140,17 @@ class CudaKernel(ProgramKernel):
         return packed, outcome
 
     def _launch(
-        self, device: driver.Device, states: int, words: list[int], host: Any,
+        self,
+        device: driver.Device,
+        states: int,
+        words: list[int],
+        host: Any,
         own: Mapping[str, on_device.ForeignArray],
-        loop: tuple[int, ...], results: Sequence[Any], status: Any, stream: int,
-    ) -> list[Any]:  # fmt: skip
+        loop: tuple[int, ...],
+        results: Sequence[Any],
+        status: Any,
+        stream: int,
+    ) -> list[Any]:
         """Start the kernel; what must stay alive until it has run."""
         each = bool(own) or self._differs(host)
         text = self.texts.text("each" if each else "shared")
@@ -276,8 +283,10 @@ class CudaKernel(ProgramKernel):
                 continue
             s = self._seen(target, f"out for {p.name}")
             if s.shape != shape or s.device != device.ordinal:
-                raise ShapeError(f"out for '{p.name}' has shape {s.shape} on device {s.device}; expected {shape} "
-                                 f"on device {device.ordinal}.")  # fmt: skip
+                raise ShapeError(
+                    f"out for '{p.name}' has shape {s.shape} on device {s.device}; expected {shape} "
+                    f"on device {device.ordinal}."
+                )
             shapes.check_address(s.pointer, self._width(p.shape), f"out for {p.name}")
             made.append(target)
         return made
@@ -339,8 +348,9 @@ class CudaKernel(ProgramKernel):
             raise ShapeError("out is for arrays by state, or for arrays on a device; leave it out here.")
         result, outcome = twin.call_with_status(*moved, parameters=parameters)
         parts = [result] if len(self.outputs) == 1 else list(result)
-        parts = [np.moveaxis(np.asarray(r), 0, -1) if np.ndim(r) > len(p.shape) else r
-                 for r, p in zip(parts, self.outputs)]  # fmt: skip
+        parts = [
+            np.moveaxis(np.asarray(r), 0, -1) if np.ndim(r) > len(p.shape) else r for r, p in zip(parts, self.outputs)
+        ]
         packed = parts[0] if len(parts) == 1 else results_type(tuple(p.name for p in self.outputs))(parts)
         return packed, outcome
 

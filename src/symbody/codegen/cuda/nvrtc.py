@@ -84,7 +84,7 @@ def _candidates() -> Iterator[Path]:
 
 @functools.cache
 def version() -> tuple[int, int]:
-    """Of nvrtc."""
+    """(major, minor) version of nvrtc."""
     major, minor = ctypes.c_int(), ctypes.c_int()
     _check(_library().nvrtcVersion(ctypes.byref(major), ctypes.byref(minor)), "nvrtcVersion")
     return major.value, minor.value

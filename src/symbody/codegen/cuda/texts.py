@@ -43,7 +43,7 @@ class Texts:
 
 
 def replace_layout(texts: Texts, layout: str) -> Texts:
-    """The same kernel for another layout."""
+    """Texts of a kernel for another layout, made once."""
     if texts.layout == layout:
         return texts
     twins: dict[str, Texts] = texts.__dict__.setdefault("_twins", {})

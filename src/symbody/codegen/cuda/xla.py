@@ -184,8 +184,10 @@ def _run(
 def _call(launch: XlaLaunch, operands: Sequence[_Kind], results: Sequence[_Kind]) -> _Call:
     """Calls on arrays of these shapes and types: the words without addresses, and where those go."""
     if len(operands) != len(launch.operands) or len(results) != len(launch.results):
-        raise ShapeError(f"{len(operands)} operands and {len(results)} results were given; expected "
-                         f"{len(launch.operands)} and {len(launch.results)}.")  # fmt: skip
+        raise ShapeError(
+            f"{len(operands)} operands and {len(results)} results were given; expected "
+            f"{len(launch.operands)} and {len(launch.results)}."
+        )
     layout, dtype = launch.text.layout, launch.text.dtype
     loop = launch.loop([shape for shape, _ in operands])
     words, places = [loop[0] if loop else 1], []

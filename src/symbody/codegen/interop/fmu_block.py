@@ -78,8 +78,10 @@ def load_fmu(path: str | Path, name: str | None = None) -> FmuBlock:
     given = [*instance.states, *instance.inputs]
     names = _names(given)
     parameters = _names(instance.parameters, taken=names.values())
-    symbols = {v.name: symbol(n, "state" if v in instance.states else "input", unit=v.unit or "")
-               for v, n in ((v, names[v.name]) for v in given)}  # fmt: skip
+    symbols = {
+        v.name: symbol(n, "state" if v in instance.states else "input", unit=v.unit or "")
+        for v, n in ((v, names[v.name]) for v in given)
+    }
     tuned = [symbol(parameters[v.name], "parameter", default=float(v.start or 0)) for v in instance.parameters]
     time = symbol("t", "time")
     function = External(

@@ -1,4 +1,8 @@
-"""Kernel: what every target builds, whatever is behind it. The last passport: simulation and analysis know no more."""
+"""Kernel: what every target builds, whatever is behind it. The last passport: simulation and analysis know no more.
+
+It is a protocol, so that machine code, the interpreter and a target of an author serve alike. It holds no state:
+a call depends on its arguments alone, and loop dimensions broadcast as in NumPy's generalised universal functions.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Partition: a run of values cut into functions of bounded size, with places in a frame for what crosses between them.
+"""Chunks: a run of values cut into functions of bounded size, with places in a frame for what crosses between them.
 
 Compile time per operation grows with the size of a function, so a large run becomes a list of chunks. A value that is
 read in another function than its own is written to a slot of the frame, an array that the caller provides; a slot is

@@ -17,7 +17,6 @@ from symbody.symbolic.expr.function_row import FUNCTIONS, added_functions
 # Of symbody's own functions, in the order of their rows; sines and cosines, which have a slow branch, come first.
 _built_in = [row.libm for row in FUNCTIONS.values() if row.libm and row not in added_functions()]
 _names: list[str] = [*sorted(_built_in, key=lambda name: name not in ("sin", "cos")), "fma"]
-_built_in_count = len(_names)
 _tables: list[Any] = []  # all that were handed out: code may still point to a shorter one
 
 
@@ -27,11 +26,6 @@ def libm_index(name: str) -> int:
         _find(name)
         _names.append(name)
     return _names.index(name)
-
-
-def libm_additions() -> tuple[str, ...]:
-    """Names behind those of symbody's own functions, in the order of their places."""
-    return tuple(_names[_built_in_count:])
 
 
 def libm_table() -> Any:

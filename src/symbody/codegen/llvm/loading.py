@@ -205,7 +205,7 @@ def _by_jitlink(objects: Sequence[bytes]) -> Callable[[str], int]:
 
 
 class _Session:
-    """Engines of JITLink. One serves many Loaded, since making one costs more than loading; it keeps a little of each
+    """Engines of JITLink. One serves much LoadedCode: making one costs more than loading; it keeps a little of each
     even after they are gone, so that a new one takes over from time to time, and the old one ends with its last."""
 
     def __init__(self) -> None:

@@ -11,7 +11,7 @@ TRIG = ("sin", "cos")
 
 
 def in_waves(program: Program, values: Sequence[int]) -> Sequence[int]:
-    """The same values, sines and cosines delayed until nothing else can be done; else near the order given.
+    """An order of the values in which sines and cosines wait until nothing else can be done; else near the order given.
 
     Blocks and external calls keep their places.
     """

@@ -1,4 +1,4 @@
-"""Writer: the lines of one LLVM function, written as text.
+"""LlvmWriter: the lines of one LLVM function, written as text.
 
 Text takes about a microsecond a line, several times less than building llvmlite's IR objects and printing them.
 """

@@ -1,4 +1,8 @@
-"""What the functions of one emitted module are: setup, the call, or the step and its groups; their arguments."""
+"""What the functions of one emitted module are: setup, the call, or the step and its groups; their arguments.
+
+What depends on parameters alone is computed once for each set of them, by setup, which hands it on in `derived`; the
+rest runs at every call. With groups of outputs, the step makes what they share, and each group is a function.
+"""
 
 from __future__ import annotations
 

@@ -30,7 +30,7 @@ class Remarks:
 
 
 def remarks(part: ModulePart, heading: Heading | None) -> Remarks:
-    """Of one function."""
+    """Remarks for the text of one function."""
     program = part.program
     if part.setup or not part.order:
         return Remarks()

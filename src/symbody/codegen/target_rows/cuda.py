@@ -65,8 +65,13 @@ def _build(
         numbers = None if fold is True else fold
         check_numbers(program.parameters, numbers)
         program = folded(program, gather_parameters(program.parameters, numbers))
-    texts = Texts(program, precision, layout, not source.program.parameters or program is not source.program,
-                  LONG if long is None else long)  # fmt: skip
+    texts = Texts(
+        program,
+        precision,
+        layout,
+        not source.program.parameters or program is not source.program,
+        LONG if long is None else long,
+    )
     kernel = CudaKernel(program, texts, device)
     first = texts.text("shared")
     driver.device(device).build(first.text, first.options)  # mistakes show here, not in the first call

@@ -10,17 +10,13 @@ from symbody.mechanics.assembly.redundancy import all_pivoted, independent_rows
 CLEARLY = 1.1  # a choice by other means is taken where it is better by this factor
 
 
-def best_choice(at: Conditioning, J: np.ndarray, whole: bool = False) -> tuple[RowChoice | None, float]:
-    """The Choice with the best conditioned J_v that is found, and its smallest singular value; None if J has none.
-
-    J: as `Conditioning.jacobian` gives it. Rows and columns are chosen together: rows that are redundant on a branch
-    need not be the same all along it. whole: the rows are to be independent, whatever is solved for.
-    """
-    return best_choices(at, J[None], whole)[0]
-
-
 def best_choices(at: Conditioning, J: np.ndarray, whole: bool = False) -> list[tuple[RowChoice | None, float]]:
-    """The same at each of several J (n, m, nv), whose numbers are computed together."""
+    """For each J (n, m, nv) the RowChoice with the best conditioned J_v that is found, and its smallest singular value.
+
+    J: as `Conditioning.jacobian` gives them; None, 0.0 for one that has no choice. Rows and columns are chosen
+    together: rows that are redundant on a branch need not be the same all along it. whole: the rows are to be
+    independent, whatever is solved for. The numbers of all J are computed together.
+    """
     rank, used = at.rank, np.asarray(J.any(axis=1))
     held = np.ones(J.shape[2], dtype=bool)
     held[at.free] = False

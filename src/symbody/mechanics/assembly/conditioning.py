@@ -139,7 +139,7 @@ class Conditioning:
         return self._last(J)
 
     def of_position(self, q: np.ndarray, t: float = 0.0) -> float:
-        """The same at q, closed as well as doubles allow: gaps of 1e-12 may hide a singular position."""
+        """`of_mechanism` at q, closed as well as doubles allow: gaps of 1e-12 may hide a singular position."""
         value = self.of_mechanism(self.jacobian(q, t))
         if value > NEAR:
             return value
@@ -154,12 +154,8 @@ class Conditioning:
         whole = self._last(J[np.ix_(partition.rows, partition.dependent)])
         return min([whole, *(size for size, _, _ in given_pivots(J, partition))])
 
-    def of_choice(self, J: np.ndarray, choice: RowChoice) -> float:
-        """The smallest singular value of J_v for rows and dependent velocities that no partition is made of yet."""
-        return self._last(J[np.ix_(choice.rows, choice.dependent)])
-
     def of_rows(self, J: np.ndarray, rows: Sequence[int]) -> float:
-        """The same where all velocities are solved for at once, with multipliers."""
+        """Smallest singular value of these rows of J, where all velocities are solved for at once, with multipliers."""
         return self._last(J[list(rows)])
 
     def _last(self, J: np.ndarray) -> float:
@@ -184,7 +180,7 @@ class Conditioning:
         return f"{unsolved}, but for other joints: choose another partition."
 
     def say_rows(self, partition: SolvedPart, q: np.ndarray, t: float = 0.0, low: float = SINGULAR) -> str:
-        """The same where all velocities are solved for at once: the rows that are kept may be to blame."""
+        """`say` where all velocities are solved for at once: the rows that are kept may be to blame."""
         J = self.jacobian(q, t)
         whole, mine = self.of_position(q, t), self.of_rows(J, partition.rows)
         if whole < max(low, UNRESOLVED) or whole < 2 * mine:

@@ -1,4 +1,4 @@
-"""Row, one scalar constraint, and Constraints, all of a mechanism's loops: symbols, whose numbers `numeric` gives."""
+"""ConstraintRow, one scalar constraint, and Constraints, all of the loops: symbols, whose numbers `numeric` gives."""
 
 from __future__ import annotations
 
@@ -119,7 +119,7 @@ class Constraints:
         return memory_of(self).get("selected", chosen, lambda: replace(self, rows=tuple(self.rows[i] for i in chosen)))
 
     def facing(self, turned: Turned) -> Constraints:
-        """The same rows for loops that are turned over by half a turn: h and side have other signs there."""
+        """These rows for loops that are turned over by half a turn: h and side have other signs there."""
         if not turned:
             return self
         return memory_of(self).get("facing", turned, lambda: replace(self, rows=_faced(self.rows, turned)))

@@ -32,7 +32,7 @@ class DrivenLaw:
 
 
 def driven_laws(mechanism: Mechanism) -> tuple[DrivenLaw, ...]:
-    """Of all driven joints, made once."""
+    """The laws of all driven joints, made once."""
 
     def make() -> tuple[DrivenLaw, ...]:
         return tuple(DrivenLaw(s, s.joint) for s in mechanism.slots if s.joint is not None and s.mode == "driven")

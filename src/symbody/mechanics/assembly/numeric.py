@@ -127,7 +127,7 @@ def usual_unit(found: Constraints) -> float:
 
 
 def rows_of(found: Constraints) -> ConstraintFunctions:
-    """The one Rows of a Constraints, which never changes."""
+    """The one ConstraintFunctions of a Constraints, which never changes."""
     return memory_of(found).get("rows", (), lambda: ConstraintFunctions(found))
 
 

@@ -79,7 +79,7 @@ class EliminatedJoint:
 
 
 def rigid(inertia: Inertia, moment: Vec, force: Vec) -> Articulated:
-    """Of a body alone."""
+    """Articulated inertia of a body alone; moment (N m) and force (N): its wrench at zero acceleration, Link axes."""
     m = inertia.mass
     masses = Mat(axis_vector(k, m) for k in range(3))
     return Articulated(mat(inertia.tensor), skew(vec(inertia.moment)), masses, moment, force)
@@ -377,7 +377,7 @@ def settle(x: Articulated, velocity: int, effort: Any) -> tuple[Articulated, Eli
 
 
 def acceleration(link: Link, pivot: EliminatedJoint, wd: Vec, a: Vec, known: Any) -> Any:
-    """Of the joint, from the acceleration (wd, a) that its Link would have without it; known: of those that waited."""
+    """qdd of the joint, from (wd, a), which its Link would have without it; known: qdd of velocities that waited."""
     less: tuple[Any, ...]
     if link.motion.axial:
         return pivot_acceleration(pivot, wd, a, known)
@@ -393,7 +393,7 @@ def acceleration(link: Link, pivot: EliminatedJoint, wd: Vec, a: Vec, known: Any
 
 
 def pivot_acceleration(pivot: EliminatedJoint, wd: Vec, a: Vec, known: Any) -> Any:
-    """Of one velocity, at the acceleration (wd, a) of the body from which it was removed."""
+    """qdd of one velocity, at the acceleration (wd, a) of the body from which it was removed."""
     felt = plus(dot(pivot.moment_row, wd), dot(pivot.force_row, a))
     for k, c in pivot.couplings.items():
         felt = plus(felt, times(c, known[k]))

@@ -39,7 +39,7 @@ def contact_energy(depth: Any, stiffness: Any, width: Any = 0) -> Any:
 
 
 def contact_account(depth: Any, rate: Any, stiffness: Any, width: Any, power: Any) -> Account:
-    """Of a contact whose forces have a power (W): the elastic part is stored, the rest lost; rate of the depth, m/s."""
+    """Account of a contact with forces of a power (W): elastic work is stored, the rest lost; rate of depth, m/s."""
     at_rest = contact.normal_force(depth, 0, stiffness, 0, width)
     return Account(stored=contact_energy(depth, stiffness, width), lost=minus(0, plus(power, times(at_rest, rate))))
 

@@ -84,7 +84,7 @@ def choose_scheme(frames: int, quantities: Iterable[str]) -> str:
 
 
 def link_motions(tree: Tree, links: Iterable[int], base: int = -1, order: int = 2) -> dict[int, FrameMotion]:
-    """Motions relative to the Link `base` of the Links given and of all between: Link index -> Motion."""
+    """Motions relative to the Link `base` of the Links given and of all between: Link index -> FrameMotion."""
     needed = {k for link in links for k in path(tree, link, base)}
     out = {base: REST}
     places = poses(tree)

@@ -29,7 +29,7 @@ class VelocityColumn:
     linear_rate: Vec
 
 
-Columns = dict[tuple[int, int], VelocityColumn]  # (Link, component of its velocity) -> Column
+Columns = dict[tuple[int, int], VelocityColumn]  # (Link, component of its velocity) -> VelocityColumn
 
 
 def frame_jacobians(

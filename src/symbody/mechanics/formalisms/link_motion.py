@@ -19,7 +19,7 @@ Twist = tuple[Vec, Vec]  # angular, linear
 
 
 def joint_twists(link: Link) -> tuple[Twist, ...]:
-    """Of each of the Link's velocities: the twist that a unit of it gives relative to the parent, in Link axes."""
+    """For each velocity of the Link, the twist relative to the parent that a unit of it gives, in Link axes."""
     if not link.motion.axial:
         return link.twists
     angular = axis_vector(link.axis, 1) if link.motion.turns else ZERO

@@ -92,7 +92,7 @@ class LinkPose:
 
 
 def poses(tree: Tree, frames: str = "sequential") -> list[LinkPose]:
-    """Of all Links. frames: "sequential", or "group" / "group_body" to share stems among parallel revolute axes."""
+    """Poses of all Links; frames "group" and "group_body", not "sequential", share stems of parallel revolute axes."""
     word_argument("frames", frames, FRAMES, error=ModelError)
     out: list[LinkPose] = []
     for link in tree.links:

@@ -1,6 +1,6 @@
 """Recursive Newton-Euler: outward for the motion of each Link, inward for the wrench that it takes (robotran 3.4).
 
-Everything stands in Link axes, or in the stem axes of `poses.py`. Gravity is the upward acceleration of the base.
+Everything stands in Link axes, or in the stem axes of `link_poses.py`. Gravity is the upward acceleration of the base.
 With U = wd~ + w~ w~ a point p of a Link accelerates by a + U p, and Euler's equation reuses U (docs/theory.md).
 """
 

@@ -158,7 +158,7 @@ def wrench_columns(m: LinkMotion) -> tuple[list[Vec], list[Vec]]:
 
 
 def link_twists(tree: Tree, places: list[LinkPose]) -> list[Twists]:
-    """Of the frame of every Link: what a unit of each velocity on its path gives."""
+    """For the frame of every Link, the twists that a unit of each velocity on its path gives."""
 
     def outward(link: Link, parent: Twists) -> Twists:
         pose = places[link.index]

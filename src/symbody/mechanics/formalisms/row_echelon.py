@@ -1,6 +1,6 @@
 """Row reduction of sparse matrices of expressions: numbers decide what is zero, the rest stays exact.
 
-Every entry is a Term: an expression and its value. A sum whose value is lost in rounding is exactly zero, so that
+Every entry is a ValuedTerm: an expression and its value. A sum whose value is lost in rounding is exactly zero, so that
 pivots are found as with numbers and no zero in disguise is ever divided by.
 """
 
@@ -66,7 +66,7 @@ def _term(node: Any, value: float) -> ValuedTerm:
 
 
 def number(x: int | float | Fraction) -> ValuedTerm:
-    """A Term of a number."""
+    """A ValuedTerm of a number."""
     return _term(x, float(x)) if x else ZERO
 
 
@@ -150,7 +150,7 @@ class RowEchelon:
         return self._first(c for c in columns if abs(row[c].value) >= least)
 
     def renamed(self, columns: Mapping[int, int]) -> RowEchelon:
-        """The same space with other numbers of its columns."""
+        """The space with its columns numbered anew."""
         out = RowEchelon()
         out._first, out._hidden = self._first, self._hidden
         out.rows = {columns[p]: {columns[c]: entry for c, entry in row.items()} for p, row in self.rows.items()}

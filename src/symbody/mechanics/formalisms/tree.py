@@ -88,13 +88,13 @@ class Link:
 
     @property
     def displacement(self) -> tuple[Mat | None, Vec]:
-        """Of a motion that is not axial: rotation from Link to stem axes, None where it never turns, and shift."""
+        """Pose of a motion that is not axial: rotation from Link to stem axes, None if it never turns, and shift, m."""
         rotation, shift = self.motion.pose(self.q, Setting(self.axis, self.pitch, self.frame))
         return None if rotation is None else mat(rotation), self._short(vec(shift))
 
     @property
     def twists(self) -> tuple[tuple[Vec, Vec], ...]:
-        """Of a motion that is not axial: what a unit of each velocity gives, (angular, linear) in Link axes."""
+        """Twists that a unit of each velocity of a motion that is not axial gives: (angular, linear) in Link axes."""
         columns = self.motion.twist(self.q, Setting(self.axis, self.pitch, self.frame))
         return tuple((vec(w), self._short(vec(v))) for w, v in columns)
 

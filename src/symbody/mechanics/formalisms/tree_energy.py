@@ -116,7 +116,7 @@ def power(tree: Tree) -> Any:
 
 
 def total_mass(tree: Tree) -> Any:
-    """Of all bodies that move, kg."""
+    """Mass of all bodies that move, kg."""
     return sum_of(link.inertia.mass for link in tree.links)
 
 

@@ -133,7 +133,7 @@ def _penetration(element: TreeElement, place: Contact, record: MagicFormula | No
 def _penetration_rate(
     element: TreeElement, place: Contact, slide: Sliding, depth: Any, record: MagicFormula | None
 ) -> Any:
-    """Of a plane: -lift + (free radius - radius) n . (omega x T3), where the second term is the change of camber."""
+    """Rate of the depth, m/s; on a plane -lift + (free radius - radius) n . (omega x T3), with the change of camber."""
     if ground_of(element).normal is None:
         return rate_along_motion(element.tree, depth)
     leaning = dot(place.normal, cross(element.motions[0].omega, place.up))

@@ -57,7 +57,7 @@ class Pending:
         return Pending(self.wrenches, self.inertia, {k: plus(r, felt[k]) for k, r in self.efforts.items()})
 
     def merged(self, other: Pending) -> Pending:
-        """Of two bodies that move together."""
+        """The waiting velocities of two bodies that move together."""
         if not self or not other:
             return self or other
         wrenches = dict(self.wrenches)

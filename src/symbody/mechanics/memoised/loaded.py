@@ -42,7 +42,7 @@ class LoadedTree:
     constraints: Constraints | None = None
 
     def forked(self, size: int | None = None) -> LoadedTree:
-        """The same record in a Graph of its own, with its first `size` nodes (None: all)."""
+        """A copy in a Graph of its own, with its first `size` nodes (None: all)."""
         tree = self.tree
         graph, made = fork(tree.graph, size)
         known: dict[int, Any] = {id(tree.mechanism): tree.mechanism, id(tree.graph): graph}

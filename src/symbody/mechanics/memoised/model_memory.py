@@ -65,7 +65,7 @@ class Derived:
         return self._forked(self._loaded(parameters, tuple(wrenches), tuple(kept)))
 
     def closed(self, parameters: str = "setup", wrenches: Sequence[str] = (), kept: Sequence[str] = ()) -> LoadedTree:
-        """The same with the constraints of the loops."""
+        """The loaded Tree with the constraints of the loops."""
         return self._forked(self._closed(parameters, tuple(wrenches), tuple(kept)))
 
     def fresh_constraints(self) -> Constraints:
@@ -168,9 +168,13 @@ class Derived:
         return self.get("partition", _names(wanted), make)
 
     def partition_on(
-        self, branch: Branch, q: np.ndarray, wanted: str | Sequence[str], parameters: Mapping[str, float] | None,
+        self,
+        branch: Branch,
+        q: np.ndarray,
+        wanted: str | Sequence[str],
+        parameters: Mapping[str, float] | None,
         time: float,
-    ) -> Partition:  # fmt: skip
+    ) -> Partition:
         """A Partition for another branch, that of the position q with these numbers for the parameters.
 
         It is the same for all positions of the branch: the first that was asked for chooses it.

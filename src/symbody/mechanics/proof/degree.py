@@ -27,7 +27,7 @@ from symbody.mechanics.proof.field_tape import (
     SUM,
     SUM2,
     FieldTape,
-)  # fmt: skip
+)
 from symbody.mechanics.proof.prime_field import BITS
 
 HUGE = 1 << BITS  # a degree at which the field says nothing
@@ -36,7 +36,7 @@ NONE: Powers = {}
 
 
 class Degrees:
-    """Of all outputs of a Tape.
+    """Bounds on the degrees of all outputs of a FieldTape.
 
     numerator     largest degree of N over the outputs
     denominator   sum of the degrees of what was divided by, with the largest exponents that the outputs show

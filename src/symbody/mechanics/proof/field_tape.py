@@ -92,7 +92,7 @@ class _SlotScope:
 
 
 def tape_of(system: System) -> FieldTape:
-    """The Tape of all outputs of a System, entry by entry."""
+    """The FieldTape of all outputs of a System, entry by entry."""
     keys: dict[Node, Key] = {}
     for name, array in (*system.inputs.items(), *system.parameters.items()):
         keys.update((s, (name, k)) for k, s in enumerate(array.flat))
@@ -360,8 +360,10 @@ class _TapeWriter:
         self.tape.unknown.add("solutions of implicit blocks")
         info, n = node.data, len(node.data.unknowns)
         guess = self.all_slots(list(node.args[n : 2 * n]), scope)
-        symbols = {u: self.put(ARGUMENT, (f"unknown of depth {scope.depth}", k), None, EXACT)
-                   for k, u in enumerate(info.unknowns)}  # fmt: skip
+        symbols = {
+            u: self.put(ARGUMENT, (f"unknown of depth {scope.depth}", k), None, EXACT)
+            for k, u in enumerate(info.unknowns)
+        }
         inside = _SlotScope({**scope.unknowns, **symbols}, scope.depth + 1)
         formulas = self.all_slots([*node.args[:n], *node.args[2 * n :]], inside)
         flags = UNSURE

@@ -33,7 +33,7 @@ def decimal(value: Number) -> Number:
 
 
 def digits(value: Number) -> int:
-    """Of a float, those of its text; 0 of an exact number."""
+    """How many digits the text of a float has; 0 of an exact number."""
     return sum(map(str.isdigit, repr(value).partition("e")[0])) if value.__class__ is float else 0
 
 

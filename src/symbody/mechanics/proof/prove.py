@@ -101,9 +101,11 @@ class Formulas:
         """Names of all entries, in order."""
         out = []
         for name, array in self.system.outputs.items():
-            out += [name] if array.shape == () else [
-                f"{name}[{', '.join(map(str, index))}]" for index in _indices(array.shape)
-            ]  # fmt: skip
+            out += (
+                [name]
+                if array.shape == ()
+                else [f"{name}[{', '.join(map(str, index))}]" for index in _indices(array.shape)]
+            )
         return out
 
     @property

@@ -29,7 +29,7 @@ from symbody.mechanics.proof.field_tape import (
     SUM,
     SUM2,
     FieldTape,
-)  # fmt: skip
+)
 from symbody.mechanics.proof.points import Key, Relations
 from symbody.mechanics.proof.prime_field import P, draw
 from symbody.symbolic.expr.function_row import FUNCTIONS
@@ -37,7 +37,7 @@ from symbody.symbolic.expr.function_row import FUNCTIONS
 DIGITS = 40
 ZERO, ONE = Decimal(0), Decimal(1)
 
-# comparisons of a Tape are functions of one difference
+# comparisons of a FieldTape are functions of one difference
 COMPARED: dict[str, Callable[[Decimal], Decimal]] = {
     "lt": lambda x: ONE if x > 0 else ZERO,
     "eq": lambda x: ONE if x == 0 else ZERO,
@@ -116,7 +116,7 @@ def deviation(
 
 
 def numbers_at(tape: FieldTape, state: RandomState) -> list[Decimal]:
-    """Outputs of a Tape as decimals."""
+    """Outputs of a FieldTape as decimals."""
     v: list[Any] = []
     push = v.append
     for kind, a, b in tape.steps:
@@ -152,7 +152,7 @@ def numbers_at(tape: FieldTape, state: RandomState) -> list[Decimal]:
 
 
 def _base(base: Any, v: list[Any], state: RandomState) -> Decimal:
-    """The angle of a base, as the Tape names them."""
+    """The angle of a base, as the FieldTape names them."""
     if base[0] == "one":
         return ONE
     found: Decimal = v[base[1]] if base[0] == "value" else state.value(base[1])

@@ -1,4 +1,4 @@
-"""The steps of a Tape carried out at one point: residues of all output entries."""
+"""The steps of a FieldTape carried out at one point: residues of all output entries."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from symbody.mechanics.proof.field_tape import (
     SUM,
     SUM2,
     FieldTape,
-)  # fmt: skip
+)
 from symbody.mechanics.proof.points import RandomPoint
 from symbody.mechanics.proof.prime_field import ORDER, RIGHT, Circle, P, draw, inverse, multiple, root, turned
 

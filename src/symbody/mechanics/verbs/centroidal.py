@@ -43,9 +43,13 @@ ROWS = {
 
 @declared
 def center_of_mass(
-    mech: Mechanism, order: int = 2, parameters: str = "setup", preset: str = "standard", loops: bool = True,
+    mech: Mechanism,
+    order: int = 2,
+    parameters: str = "setup",
+    preset: str = "standard",
+    loops: bool = True,
     partition: Any = "auto",
-) -> System:  # fmt: skip
+) -> System:
     """(q, qd, qdd) -> p (3,), v (3,), J (3, nv), a (3,), Jd (3, nv) of the centre of mass, world axes; v = J qd.
 
     order: 0 gives p, 1 also v and J, 2 also a and Jd. Closed loops (unless loops is False): J and Jd (3, u) go by the
@@ -56,9 +60,13 @@ def center_of_mass(
 
 @declared
 def centroidal_momentum(
-    mech: Mechanism, order: int = 2, parameters: str = "setup", preset: str = "standard", loops: bool = True,
+    mech: Mechanism,
+    order: int = 2,
+    parameters: str = "setup",
+    preset: str = "standard",
+    loops: bool = True,
     partition: Any = "auto",
-) -> System:  # fmt: skip
+) -> System:
     """(q, qd, qdd) -> hg (6,), Ag (6, nv), hgd (6,), Agd (6, nv): momentum about the centre of mass, hg = Ag qd.
 
     Angular part first (N m s, N s), in world axes, about the centre of mass; order: 1 gives hg and Ag, 2 also their

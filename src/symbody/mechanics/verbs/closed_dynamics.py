@@ -102,8 +102,8 @@ def closed_dynamics(
     partition    of the velocities: "auto", "heuristic", "pivoting", names of independent joints, or a Partition
     lam          whether the multipliers are an output too (forward dynamics)
     alpha, beta  of Baumgarte's stabilisation, 1/s (augmented)
-    budget       of "auto", reduced: how long the smallest program is searched for, see `budget.py`; progress: called
-                 with a `Progress` meanwhile
+    budget       of "auto", reduced: how long the smallest program is searched for, see `smallest/budget.py`; progress:
+                 called with a `Progress` meanwhile
     """
     known = (*OPTIONS, *SEARCHES) if formalism == "auto" else OPTIONS
     for name in options:
@@ -227,7 +227,7 @@ def _reduced(problem: ClosedProblem, quantity: str, formalism: str, options: dic
 
 
 def _one_by_one(candidates: Sequence[Candidate], rank: Callable[[Candidate], Rank]) -> list[Candidate]:
-    """Of all combinations those that are met when first the best Route is taken, then Choice, then `direct`."""
+    """The candidates that are met when first the best Route is taken, then Choice, then `direct`."""
     best, met = candidates[0], dict.fromkeys(candidates[:1])
     for name in ("route", "choice", "direct"):
         met.update(dict.fromkeys(c for c in candidates if replace(c, **{name: getattr(best, name)}) == best))

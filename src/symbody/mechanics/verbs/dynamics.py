@@ -1,4 +1,10 @@
-"""sb.inverse_dynamics, sb.semi_explicit, sb.forward_dynamics: the equations of motion of a Mechanism as Systems."""
+"""sb.inverse_dynamics, sb.semi_explicit, sb.forward_dynamics: the equations of motion of a Mechanism as Systems.
+
+    M(q) qdd + c(q, qd, t) = tau
+
+Inverse dynamics gives tau, the semi-explicit form M and c, forward dynamics qdd. Which formalism takes the fewest
+operations depends on the mechanism: "auto" writes several and counts (decision 0006). Sources: docs/theory.md.
+"""
 
 from __future__ import annotations
 

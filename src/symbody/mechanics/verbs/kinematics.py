@@ -22,7 +22,7 @@ from symbody.symbolic.lower.optimize import count_system, optimize_system
 from symbody.symbolic.system.names import identifier
 from symbody.symbolic.system.system import System
 
-# quantity -> (order of derivatives, field of Motion, unit, meaning); J and Jd are no fields
+# quantity -> (order of derivatives, field of FrameMotion, unit, meaning); J and Jd are no fields
 QUANTITIES = {
     "R": (0, "rotation", "", "orientation: frame to reference coordinates"),
     "p": (0, "position", "m", "origin"),
@@ -79,9 +79,15 @@ def kinematics(
 
 
 def _open(
-    mech: Mechanism, names: list[str], wanted: list[str], reference: str, scheme: str, parameters: str, preset: str,
+    mech: Mechanism,
+    names: list[str],
+    wanted: list[str],
+    reference: str,
+    scheme: str,
+    parameters: str,
+    preset: str,
     partition: Any,
-) -> System:  # fmt: skip
+) -> System:
     """The System of a tree."""
     tree = derived_of(mech).tree(parameters)
     found = [frame(tree, name) for name in names]
@@ -97,9 +103,15 @@ def _open(
 
 
 def _closed(
-    mech: Mechanism, names: list[str], wanted: list[str], reference: str, scheme: str, parameters: str, preset: str,
+    mech: Mechanism,
+    names: list[str],
+    wanted: list[str],
+    reference: str,
+    scheme: str,
+    parameters: str,
+    preset: str,
     partition: Any,
-) -> System:  # fmt: skip
+) -> System:
     """The System of the closed mechanism: dependent accelerations put in, Jacobians by independent velocities."""
     from symbody.mechanics.verbs.closed_dynamics import at_closed_state
     from symbody.mechanics.verbs.closed_problem import ClosedProblem

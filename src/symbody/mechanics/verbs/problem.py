@@ -69,7 +69,7 @@ def rounds_for(tree: Tree) -> int:
 class Problem:
     """A Mechanism with what acts on it from outside, ready to be written as a System by any formalism.
 
-    The Tree stands in a Graph of its own. inputs, states, derivatives, modes, events, units: as in `Loaded`.
+    The Tree stands in a Graph of its own. inputs, states, derivatives, modes, events, units: as in `LoadedTree`.
     """
 
     mech: Mechanism
@@ -82,11 +82,11 @@ class Problem:
     units: dict[str, str]
 
     def replace(self, **changes: Any) -> Self:
-        """The same Problem with some fields changed."""
+        """A copy with some fields changed."""
         return replace(self, **changes)
 
     def without_states(self, **changes: Any) -> Self:
-        """The same Problem, where force elements have no states, modes and events."""
+        """A copy whose force elements have no states, modes and events."""
         return replace(self, states={}, derivatives={}, modes={}, events={}, **changes)
 
     def read_only(self) -> Self:

@@ -101,9 +101,14 @@ def _named(system: System, mech: Mechanism, joints: Sequence[str]) -> System:
 
 
 def _closed(
-    mech: Mechanism, joints: Sequence[str], parameters: str, wrenches: tuple[str, ...], preset: str, partition: Any,
+    mech: Mechanism,
+    joints: Sequence[str],
+    parameters: str,
+    wrenches: tuple[str, ...],
+    preset: str,
+    partition: Any,
     formulation: str,
-) -> System:  # fmt: skip
+) -> System:
     """Reactions of the tree at the closed motion, with the forces of the loops as wrenches from outside."""
     from symbody.mechanics.verbs.closed_dynamics import augmented_motion, chosen_formulation, with_switches
 

@@ -99,6 +99,4 @@ def _on_plate(mech: Mechanism) -> Mechanism:
     plate = Body(GROUND, zero, nothing, np.array([[zero] * 3] * 3, dtype=object))
     joint = Joint(GROUND, "free", "world", GROUND, Placement(identity, nothing), identity[2])
     joints = [dataclasses.replace(j, parent=GROUND) if j.parent == "world" else j for j in mech.joints]
-    return mech.replace(
-        bodies=(*mech.bodies, plate), joints=(joint, *joints), cuts=(), couplings=(), sensors=(),
-    )  # fmt: skip
+    return mech.replace(bodies=(*mech.bodies, plate), joints=(joint, *joints), cuts=(), couplings=(), sensors=())

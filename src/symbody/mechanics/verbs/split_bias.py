@@ -77,10 +77,17 @@ def gravity(
 
 
 def _verb(
-    mech: Mechanism, what: str, output: str, of_tree: Callable[[Tree], Array],
-    reduced: Callable[[ClosedProblem, Closure], Array], text: str, parameters: str, preset: str, loops: bool,
+    mech: Mechanism,
+    what: str,
+    output: str,
+    of_tree: Callable[[Tree], Array],
+    reduced: Callable[[ClosedProblem, Closure], Array],
+    text: str,
+    parameters: str,
+    preset: str,
+    loops: bool,
     partition: Any,
-) -> System:  # fmt: skip
+) -> System:
     """One output of the tree, or of the closed mechanism."""
     closed = loops and has_loops(mech)
 

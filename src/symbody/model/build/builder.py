@@ -37,7 +37,7 @@ from symbody.model.record.mechanism import (
     Placement,
     Sensor,
     Shape,
-)  # fmt: skip
+)
 from symbody.model.record.numbers import AUTO, Checked, frozen_array, number_of, sequence_of, to_node
 from symbody.model.record.origin import fault, is_name, place, readable, shown
 from symbody.model.record.units import ANY, declared_unit, quantities

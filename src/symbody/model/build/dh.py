@@ -65,7 +65,7 @@ def from_dh(
 ) -> Mechanism:
     """A Mechanism of links link1, link2, ... (or the rows' names) with joints joint1, ...
 
-    rows        Row, a mapping of its fields, or (kind, twist, length, angle, offset)
+    rows        DhRow, a mapping of its fields, or (kind, twist, length, angle, offset)
     bodies      for each row mass, com, inertia in the row's Denavit-Hartenberg frame
     parameters  name -> default or None, for expressions in rows and bodies
     base        pose of frame 0 in the world

@@ -20,9 +20,7 @@ from symbody.symbolic.expr.node import CONST, Node
 
 Number = Callable[[Any, str], Node]  # a value and what it is -> Node, or an error
 TURNS = {"x": rotation_x, "y": rotation_y, "z": rotation_z}
-AXES = {
-    "x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1),
-}  # fmt: skip
+AXES = {"x": (1, 0, 0), "y": (0, 1, 0), "z": (0, 0, 1), "-x": (-1, 0, 0), "-y": (0, -1, 0), "-z": (0, 0, -1)}
 EXPECTED_ROTATION = (
     "expected a turn such as [x, 90*deg], a list of turns, {rpy: [r, p, y]}, {quaternion: [w, x, y, z]} "
     "or a 3 x 3 matrix"

@@ -145,9 +145,16 @@ class _MbsReader:
             if child != name:
                 self.builder.body(child, origin=element.origin)
             self.builder.joint(
-                joint, kind, carrier, child, position=position, axis=axis, mode=MODES[nature],
-                value=self._value_of(joint, element, MODES[nature]), origin=element.origin,
-            )  # fmt: skip
+                joint,
+                kind,
+                carrier,
+                child,
+                position=position,
+                axis=axis,
+                mode=MODES[nature],
+                value=self._value_of(joint, element, MODES[nature]),
+                origin=element.origin,
+            )
             carrier, position = child, [0, 0, 0]
 
     def _between(self, name: str, k: int) -> str:
@@ -285,8 +292,12 @@ class _MbsReader:
 
     def _notes(self) -> None:
         self._check_functions()
-        dependent = [j.content("jointname") for b in self.bodies.values() for j in b.all("joint")
-                     if j.content("nature", "") == "dependent"]  # fmt: skip
+        dependent = [
+            j.content("jointname")
+            for b in self.bodies.values()
+            for j in b.all("joint")
+            if j.content("nature", "") == "dependent"
+        ]
         if dependent:
             self.builder.note(f"{self.top.file}: dependent joints (passive here): {', '.join(dependent)}")
         for element in self.top.children:

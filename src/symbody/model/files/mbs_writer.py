@@ -35,11 +35,6 @@ def write(mechanism: Mechanism, path: str | Path) -> list[str]:
     return writer.lost
 
 
-def to_mbs(mechanism: Mechanism) -> str:
-    """The text of a Mechanism as ROBOTRAN reads it."""
-    return _MbsWriter(mechanism).text()
-
-
 class _MbsWriter(XmlWriter):
     format = "ROBOTRAN"
 

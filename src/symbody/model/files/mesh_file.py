@@ -15,7 +15,6 @@ from symbody.basics.errors import ModelError
 from symbody.basics.regular_file import TooLarge, read_regular
 
 LARGEST = 128 * 2**20  # bytes of one file
-SUFFIXES = (".stl", ".obj", ".msh")
 
 
 @dataclass(frozen=True, eq=False)

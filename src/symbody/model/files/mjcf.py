@@ -170,7 +170,7 @@ class _MjcfReader:
         return felt_inertia(self.tree.bodies, self.masses, self._joint_armature, sums)
 
     def _joint_armature(self, joint: JointRecord) -> float:
-        """Of the joint itself, and what actuators add."""
+        """Armature of the joint itself and what actuators add, kg m^2 or kg."""
         return joint.element.number("armature", 0.0) + self.actuators.on("joint", joint.name).armature
 
     def _tendon_armature(self, tendon: Tendon) -> float:
@@ -270,9 +270,16 @@ class _MjcfReader:
             details = self._laws(joint) | held.get(joint.name, {})
             here = self._referred(joint, here)
             self._place(
-                joint.name, KINDS[joint.kind], parent, child, here, joint.anchor, joint.element.origin,
-                axis=tuple(joint.axis), **details,
-            )  # fmt: skip
+                joint.name,
+                KINDS[joint.kind],
+                parent,
+                child,
+                here,
+                joint.anchor,
+                joint.element.origin,
+                axis=tuple(joint.axis),
+                **details,
+            )
             self.springs.hold(body, joint, parent, child)
             parent, here = child, Pose(np.eye(3), -joint.anchor)
 
@@ -307,9 +314,15 @@ class _MjcfReader:
         """A joint whose frame stands at the anchor, with the axes of the MJCF body."""
         position = here.position + here.rotation @ anchor
         self.builder.joint(
-            name, kind, parent, child, position=self.values.vector(position, "p", name, origin),
-            rotation=here.rotation, origin=origin, **details,
-        )  # fmt: skip
+            name,
+            kind,
+            parent,
+            child,
+            position=self.values.vector(position, "p", name, origin),
+            rotation=here.rotation,
+            origin=origin,
+            **details,
+        )
 
     def _referred(self, joint: JointRecord, here: Pose) -> Pose:
         """The pose turned (or shifted) back by `ref`, so that q = ref is the configuration of the file."""

@@ -34,7 +34,7 @@ class NotALaw(Exception):
 
 @dataclass(frozen=True)
 class ActuatorLaw:
-    """Of the force: gain, bias (b0, b1, b2), and the time constant of a first-order lag (0: none)."""
+    """The law of an actuator's force: gain, bias (b0, b1, b2), time constant (s) of a first-order lag (0: none)."""
 
     gain: float
     bias: tuple[float, float, float] = (0.0, 0.0, 0.0)

@@ -22,7 +22,7 @@ def align_free_bodies(tree: TreeReader, masses: dict[BodyRecord, MassProperties]
 
 
 def _aligned(tree: TreeReader, body: BodyRecord, mass: MassProperties) -> MassProperties:
-    """The same body seen from its inertial frame; frames, shapes and sites stay where they are in space."""
+    """Moves the body's frame into its inertial frame; frames, shapes and sites stay where they are in space."""
     axes = principal_axes(mass.tensor)[1] if mass.axes is None else mass.axes
     moved = Pose(axes, mass.com)
     back = moved.inverse()

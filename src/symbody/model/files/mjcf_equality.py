@@ -218,7 +218,7 @@ def _top(joint: str, tops: dict[str, str]) -> str:
 
 
 def _details(laws: dict[str, EqualityLaw]) -> dict[str, dict[str, Any]]:
-    """Of each follower: `mimic` of the joint that leads all leaders, or `mode` and `value` where that one is held."""
+    """Fields by follower: `mimic` of the joint that leads all leaders, or `mode` and `value` where that one is held."""
     lines: dict[str, tuple[str, float, float]] = {}  # follower -> top, ratio, offset
     for follower in laws:
         path = []

@@ -100,7 +100,7 @@ def mass_properties(geom: XmlElement, size: np.ndarray, pose: Pose, meshes: Mesh
 
 
 def semiaxes(geom: XmlElement, size: np.ndarray, pose: Pose, meshes: MeshAssets) -> tuple[np.ndarray, Pose]:
-    """Of the ellipsoid that a fluid sees in place of a geom: (3,) m, and its pose."""
+    """Semi-axes (3,), m, and pose of the ellipsoid that a fluid sees in place of a geom."""
     kind = type_of(geom)
     if kind in WITHOUT_FORMULA:
         half, at = meshes.half_sizes(geom)

@@ -91,7 +91,7 @@ def _neutral(joint: JointRecord) -> np.ndarray:
 
 
 def _state(key: XmlElement, joint: JointRecord, q: np.ndarray, qd: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same in symbody's coordinates: unit quaternions; of a free joint the angular velocity first, in body axes."""
+    """(q, qd) in symbody's coordinates: unit quaternions; the angular velocity of a free joint first, in body axes."""
     if joint.axial:
         return q, qd
     length = float(np.linalg.norm(q[-4:]))

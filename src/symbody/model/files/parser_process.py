@@ -1,4 +1,4 @@
-"""Parsers of others in a process apart, with bounded time and memory: what a file does to them harms nobody else."""
+"""Parsers of others in a process of their own, of bounded time and memory: what a file does there harms nobody."""
 
 from __future__ import annotations
 

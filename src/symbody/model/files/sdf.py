@@ -150,7 +150,7 @@ class _SdfReader:
                 self._leave(child)
 
     def _frames_and_joints(self, owner: XmlElement, own: str, prefix: str) -> None:
-        """Of a model or the world, whose frame is `own`."""
+        """Enter the frames and joints of a model or the world, whose frame is `own`."""
         for frame in owner.all("frame"):
             name, to, placed_by = prefix + frame.name(), frame.get("attached_to"), frame.get(PLACED_BY)
             around = own if not to else WORLD_FRAME if to == WORLD else prefix + to

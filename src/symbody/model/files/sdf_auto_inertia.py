@@ -19,7 +19,7 @@ ADVICE = "expected box, sphere, cylinder, capsule, ellipsoid or cone. Write mass
 
 
 def auto_inertia(link: XmlElement, inertial: XmlElement, pose_of: Callable[[XmlElement], Pose]) -> MassProperties:
-    """Of a link, about its centre of mass, in link axes. pose_of: a collision in the link."""
+    """Mass, centre and inertia of a link from its shapes, in link axes. pose_of: of a collision in the link."""
     density = _value(inertial, "density")
     parts = []
     for collision in link.all("collision"):

@@ -117,7 +117,7 @@ class _SdfWriter(XmlWriter):
             self.lines.append(f"<frame name={label} attached_to={self.name(body.name)}>{_pose(pose)}</frame>")
 
     def _child_pose(self, joint: Joint) -> Pose:
-        """Of the child in the parent's frame at q = 0, or at the value of a locked joint."""
+        """Pose of the child in the parent's frame at q = 0, or at the value of a locked joint."""
         pose = self.pose(joint.placement, f"joint {joint.name!r}")
         return self.locked(joint, pose) if joint.mode == "locked" else pose
 

@@ -256,9 +256,15 @@ class _UrdfReader:
         position = self.values.vector(pose.position, "p", name, element.origin)
         self.builder.body(between, origin=element.origin)
         self.builder.joint(
-            name, "planar", parent, between, position=position, rotation=(pose.rotation @ align), origin=element.origin,
+            name,
+            "planar",
+            parent,
+            between,
+            position=position,
+            rotation=(pose.rotation @ align),
+            origin=element.origin,
             **details,
-        )  # fmt: skip
+        )
         back = f"{name}_back"
         while back in self.joints:
             back += "_"

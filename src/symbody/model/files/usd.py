@@ -30,9 +30,11 @@ from symbody.model.record.mechanism import WORLD, Limits, Mechanism
 from symbody.model.record.pose import IDENTITY, Pose, from_quaternion
 
 KINDS = {
-    "PhysicsRevoluteJoint": "revolute", "PhysicsPrismaticJoint": "prismatic", "PhysicsFixedJoint": "fixed",
+    "PhysicsRevoluteJoint": "revolute",
+    "PhysicsPrismaticJoint": "prismatic",
+    "PhysicsFixedJoint": "fixed",
     "PhysicsSphericalJoint": "ball",
-}  # fmt: skip
+}
 CUTS = {"revolute": "revolute", "prismatic": "prismatic", "fixed": "solid", "ball": "ball"}
 FOREIGN = ("physx", "mjc:", "newton:", "isaac", "drake")  # what PhysX, MuJoCo and others add to joints and bodies
 LARGEST = 256 * 2**20
@@ -116,7 +118,7 @@ sys.stdout.buffer.write(layer.ExportToString().encode()[:enough])
 
 
 def _text_of(path: Path) -> bytes:
-    """The file as text; one in the binary form is turned into it by a process apart."""
+    """The file as text; one in the binary form is turned into it by a separate process."""
     try:
         data = read_regular(path, LARGEST)
         if not data.startswith(BINARY):
@@ -254,9 +256,14 @@ class _UsdReader:
                 place = self._world(prim)[0]
                 position = self.values.vector(place.position, "p", f"{self.names[body]}_free", self._origin(prim))
                 self.builder.joint(
-                    f"{self.names[body]}_free", "free", WORLD, self.names[body], position=position,
-                    rotation=place.rotation, origin=self._origin(prim),
-                )  # fmt: skip
+                    f"{self.names[body]}_free",
+                    "free",
+                    WORLD,
+                    self.names[body],
+                    position=position,
+                    rotation=place.rotation,
+                    origin=self._origin(prim),
+                )
         closing = {id(joint) for joint in cuts}
         for joint in self.joints:
             if id(joint) not in closing:
@@ -403,10 +410,16 @@ class _UsdReader:
         if joint.kind in ("revolute", "prismatic"):
             details = self._laws(joint)
         self.builder.joint(
-            joint.name, joint.kind, self.names[joint.parent] if joint.parent else WORLD, self.names[joint.child],
-            position=self.values.vector(place.position, "p", joint.name, origin), rotation=place.rotation, axis="z",
-            origin=origin, **details,
-        )  # fmt: skip
+            joint.name,
+            joint.kind,
+            self.names[joint.parent] if joint.parent else WORLD,
+            self.names[joint.child],
+            position=self.values.vector(place.position, "p", joint.name, origin),
+            rotation=place.rotation,
+            axis="z",
+            origin=origin,
+            **details,
+        )
         if joint.kind == "ball" and prim.GetAttribute("physics:coneAngle0Limit").HasAuthoredValue():
             self.builder.note(f"{origin}: the cone limit of the joint was left out")
 
@@ -430,10 +443,12 @@ class _UsdReader:
             stiffness, damping, target, speed = (
                 float(self._numbers(a, (0,))[0])
                 for a in (
-                    drive.GetStiffnessAttr(), drive.GetDampingAttr(), drive.GetTargetPositionAttr(),
+                    drive.GetStiffnessAttr(),
+                    drive.GetDampingAttr(),
+                    drive.GetTargetPositionAttr(),
                     drive.GetTargetVelocityAttr(),
                 )
-            )  # fmt: skip
+            )
             if speed * damping and stiffness:  # -k (q - target) - d (qd - speed): a spring that is free elsewhere
                 target += speed * damping / stiffness
             elif speed * damping:
@@ -477,9 +492,10 @@ class _UsdReader:
         """Mass kg, com m, tensor kg m^2 in the body's axes, from MassAPI alone."""
         if not prim.HasAPI(self.physics.MassAPI):
             raise self._fault(
-                prim, "the body has no PhysicsMassAPI, and its mass would come from shapes; expected mass and "
-                "diagonalInertia. Write them into the file."
-            )  # fmt: skip
+                prim,
+                "the body has no PhysicsMassAPI, and its mass would come from shapes; expected mass and "
+                "diagonalInertia. Write them into the file.",
+            )
         rigid = self.physics.RigidBodyAPI(prim)
         if rigid.GetRigidBodyEnabledAttr().Get() is False or rigid.GetKinematicEnabledAttr().Get() is True:
             raise self._fault(
@@ -490,9 +506,10 @@ class _UsdReader:
         moments = self._numbers(api.GetDiagonalInertiaAttr(), (0, 0, 0))
         if mass <= 0 or not moments.any():
             raise self._fault(
-                prim, f"the body has mass {mass:g} and diagonalInertia {moments.tolist()}, the rest would come from "
-                "shapes; expected both. Write them into the file."
-            )  # fmt: skip
+                prim,
+                f"the body has mass {mass:g} and diagonalInertia {moments.tolist()}, the rest would come from "
+                "shapes; expected both. Write them into the file.",
+            )
         com = self._numbers(api.GetCenterOfMassAttr(), (0, 0, 0), infinite=True)
         com = np.where(np.isfinite(com), com, 0.0) * scale * self.metre  # not given: minus infinity
         axes = self._quaternion(api.GetPrincipalAxesAttr())

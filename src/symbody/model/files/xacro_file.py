@@ -59,7 +59,7 @@ sys.stdout.buffer.write(text.encode()[:enough])
 
 
 def _expanded(top: XmlElement, path: Path) -> bytes:
-    """The plain URDF, made by a process apart that has little time and memory: macros may call each other."""
+    """The plain URDF, made by a separate process that has little time and memory: macros may call each other."""
     try:
         with tempfile.TemporaryDirectory(prefix="symbody_xacro_") as folder:
             checked = Path(folder, path.name)

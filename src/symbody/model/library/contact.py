@@ -27,9 +27,3 @@ def friction_gain(speed_squared: Any, normal: Any, coefficient: Any, slowest: An
     At the speed `slowest` (m/s) the force has 71 % of the sliding level; rest needs no case of its own.
     """
     return -coefficient * normal / sqrt(speed_squared + slowest * slowest)
-
-
-def friction_force(vx: Any, vy: Any, normal: Any, coefficient: Any, slowest: Any) -> tuple[Any, Any]:
-    """Regularised Coulomb friction against a sliding velocity (vx, vy) in the tangent plane, N."""
-    gain = friction_gain(vx * vx + vy * vy, normal, coefficient, slowest)
-    return gain * vx, gain * vy

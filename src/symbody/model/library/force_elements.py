@@ -1,4 +1,8 @@
-"""The table of force elements: one row for each kind. `symbody.extend.add_force_element` adds one."""
+"""The table of force elements: one row for each kind. `symbody.extend.add_force_element` adds one.
+
+A row says where an element acts, its values with their units, its law, and the states, modes and events that it owns
+(docs/forces.md); sources stand with the laws. `mechanics/formalisms/applied_forces.py` makes wrenches of them.
+"""
 
 from __future__ import annotations
 

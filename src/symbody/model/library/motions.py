@@ -77,7 +77,7 @@ def _at(polynomial: Piecewise, t: Any) -> Any:
 
 
 def _resting(times: Sequence[float], coefficients: Sequence[Sequence[float]], last: float) -> MotionLaw:
-    """A Motion of pieces (constant term first, by time since the piece's start), with rest before and after."""
+    """A MotionLaw of pieces (constant term first, by time since the piece's start), with rest before and after."""
     size = max(3, *(len(p) for p in coefficients))
     first = coefficients[0][0]
     pieces = [[first], *coefficients, [last]]

@@ -1,8 +1,8 @@
 """Coordinates of a Mechanism: who owns which entries of q and qd, and all that follows from that.
 
 A Slot is the span of coordinates of one owner, a joint or a body, of any length. Its Parts are elementary motions one
-after the other (`motions.py`). The order of q exists here and nowhere else: that of the joints, and after each joint
-the coordinates of the body that it carries.
+after the other (`elementary_motions.py`). The order of q exists here and nowhere else: that of the joints, and after
+each joint the coordinates of the body that it carries.
 """
 
 from __future__ import annotations
@@ -97,7 +97,7 @@ class Slot:
 
     @property
     def mode(self) -> str:
-        """Of the joint; what a body owns is passive."""
+        """Mode of the joint; "passive" for what a body owns."""
         return "passive" if self.joint is None else self.joint.mode
 
 

@@ -65,7 +65,7 @@ class Motion:
     rate_map         N(q) (nq, nv); None: the identity
     velocities       (q, q_dot) -> qd; None: q_dot
     retracted        (q (..., nq), d (..., nv)) -> (..., nq), numbers; None: q + d
-    apart            its inverse: the increment (nv,) from q to another; None: the difference
+    difference       its inverse: the increment (nv,) from q to another; None: the difference
     key              what stands for it in keys of stored choices of programs; "": its name
     """
 

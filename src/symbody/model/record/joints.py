@@ -1,4 +1,4 @@
-"""The catalogue of joints: each kind is a chain of elementary motions (MEDUSA, Table 3.1), rows of `motions.py`.
+"""The catalogue of joints: each kind is a chain of rows of `elementary_motions.py` (MEDUSA, Table 3.1).
 
 The axis "u" of a motion is the joint's own axis; x, y, z are axes of the joint frame, "" stands for motions that need
 none; in a chain each motion acts in the frame that the one before has moved.

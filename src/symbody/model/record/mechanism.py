@@ -346,7 +346,7 @@ class Mechanism(Packed):
         return found[name]
 
     def replace(self, **changes: Any) -> Mechanism:
-        """The same Mechanism with some fields changed, validated again; what stays the same piece is not."""
+        """A copy with some fields changed, validated again; pieces that stay the same are not looked at twice."""
         for name in changes:
             if name not in self.__dataclass_fields__:
                 raise NameLookupError(f"a Mechanism has no field {name!r}. {nearest(name, self.__dataclass_fields__)}")

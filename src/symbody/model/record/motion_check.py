@@ -85,7 +85,7 @@ def _check_at(row: Motion, q: np.ndarray, at: Setting, name: str) -> None:
 
 
 def twist_of_pose(row: Motion, q: np.ndarray, at: Setting) -> list[tuple[np.ndarray, np.ndarray]]:
-    """Of each velocity the twist in child axes, by the derivative of the pose along N(q) qd."""
+    """The twist that each velocity gives, in child axes, by the derivative of the pose along N(q) qd."""
     N = np.asarray(row.map_of_rates(q), dtype=float)
     here = row.pose(q, at)[0]
     R = np.eye(3) if here is None else np.asarray(here, dtype=float)

@@ -1,4 +1,4 @@
-"""The same description with other Nodes."""
+"""A description with other Nodes in place of its own."""
 
 from __future__ import annotations
 

@@ -143,7 +143,7 @@ def numbers_of(nodes: Any, given: Mapping[str, Any] = MappingProxyType({})) -> n
 
 
 def value_of(node: Node, given: Mapping[str, Any] = MappingProxyType({})) -> Any:
-    """The same of one Node: a float, an array (b,) or None."""
+    """Value of one Node as in `numbers_of`: a float, an array (b,) or None."""
     if node.op is CONST:
         return float(node.data)
     if given:

@@ -64,7 +64,7 @@ class LeastSquaresProblem(Generic[X]):
 
     bounded (n,): components that `StoppingRules.longest` limits.
 
-    directions: (x, Point there) -> Directions, asked for once before each step: coordinates at a bound leave it there.
+    directions: (x, ResidualPoint there) -> Directions, asked for once before each step: coordinates at a bound stay.
     """
 
     at: Callable[[X], ResidualPoint]

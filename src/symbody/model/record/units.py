@@ -196,7 +196,7 @@ class Inconsistent(ModelError):
 
 
 def dimension(node: Node, exact: bool = False, made: Dimensions | None = None) -> Dimension | None:
-    """Of an expression, by the units that its symbols declare; None where it is not known.
+    """Dimension of an expression by the units that its symbols declare; None where it is not known.
 
     A number may stand for anything, and so may its products; with `exact`, whole numbers and fractions are plain.
     made: what was found before with the same `exact`, and what is found now.

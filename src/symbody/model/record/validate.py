@@ -82,7 +82,7 @@ def validate(mechanism: Mechanism, before: Mechanism | None = None) -> Mechanism
 
 
 def check_values(mechanism: Mechanism, given: Given) -> None:
-    """The same demands on numbers of bodies, joints and rods that contain some of the given parameters; those of the
+    """Checks, as `validate` does, numbers of bodies, joints and rods that contain some of the given parameters; the
     others are what they were when the Mechanism was made."""
     if not given:
         return

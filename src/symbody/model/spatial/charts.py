@@ -43,13 +43,17 @@ def euler(sequence: str) -> Chart:
     """Three angles in turn about moved axes, such as "zyz" (Euler) or "xyz" (Cardan)."""
     i, _, k = _euler.axes_of(sequence)
     return Chart(
-        f"euler_{sequence}", 3,
-        partial(_euler.matrix_from_angles, sequence), partial(_euler.angles_from_matrix, sequence),
-        partial(_euler.velocity_map, sequence), partial(_euler.rate_map, sequence),
+        f"euler_{sequence}",
+        3,
+        partial(_euler.matrix_from_angles, sequence),
+        partial(_euler.angles_from_matrix, sequence),
+        partial(_euler.velocity_map, sequence),
+        partial(_euler.rate_map, sequence),
         partial(_euler.singularity, sequence),
-        "second angle 0 or pi: only the sum or difference of the others is known" if i == k
+        "second angle 0 or pi: only the sum or difference of the others is known"
+        if i == k
         else "second angle +-pi/2: only the sum or difference of the others is known",
-    )  # fmt: skip
+    )
 
 
 # Yaw, pitch and roll, R = R_z R_y R_x, are the Bryant angles of MEDUSA (eq. 3.22), listed in the order of rotation.

@@ -9,8 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Any
 
-from symbody.model.spatial import rotation_vector
-from symbody.model.spatial.dual import join, parts, translation_of
+from symbody.model.spatial.dual import join
 from symbody.model.spatial.rotations import about_axis, exponential
 from symbody.model.spatial.screws import Screw
 from symbody.model.spatial.stumpff import stumpff
@@ -79,11 +78,6 @@ def adjoint(d: Displacement) -> Array:
     return join(d.rotation, matmul(skew(d.translation), d.rotation))
 
 
-def from_adjoint(matrix: Any) -> Displacement:
-    """The displacement of an orthogonal dual matrix."""
-    return Displacement(parts(matrix)[0], translation_of(matrix))
-
-
 def exponential_of(x: Screw) -> Displacement:
     """exp X, the displacement reached by the twist X in unit time (dual Rodrigues, MEDUSA eqs. 2.24-2.25).
 
@@ -92,9 +86,3 @@ def exponential_of(x: Screw) -> Displacement:
     square, s = norm_squared(x.resultant), skew(x.resultant)
     spread = identity(3) + stumpff(2, square) * s + stumpff(3, square) * matmul(s, s)
     return Displacement(exponential(x.resultant), matmul(spread, x.moment))
-
-
-def logarithm_of(d: Displacement) -> Screw:
-    """The screw X with exp X = D and |omega| <= pi."""
-    v = rotation_vector.logarithm(d.rotation)
-    return Screw(v, matmul(rotation_vector.rate_map(v, "reference"), d.translation))

@@ -31,7 +31,7 @@ class Dual:
         return Dual(f(self.re), 0 if is_zero(self.du) else _times(self.du, df(self.re)))
 
     def extend_two(self, f: Callable[..., Any], partials: Callable[..., Any], *args: Any) -> Dual:
-        """The same for a function of several arguments; `partials` gives one derivative per argument."""
+        """Canonical extension of a function of several arguments; `partials` gives one derivative per argument."""
         at = [real(a) for a in args]
         slopes = partials(*at)
         du: Any = 0
@@ -161,7 +161,7 @@ def norm(u: Any) -> Any:
 
 
 def inverse(matrix: Any) -> Array:
-    """Of a square dual matrix of numbers: Re^-1 - eps Re^-1 Du Re^-1 (MEDUSA, eq. 1.41)."""
+    """Inverse of a square dual matrix of numbers: Re^-1 - eps Re^-1 Du Re^-1 (MEDUSA, eq. 1.41)."""
     re, du = parts(matrix)
     first = np.linalg.inv(np.asarray(re, dtype=float))
     return join(first, -(first @ np.asarray(du, dtype=float) @ first))

@@ -46,7 +46,7 @@ def steiner(mass: Any, p: Any) -> Array:
 
 
 def add(first: Inertia, second: Inertia) -> Inertia:
-    """Of two bodies in one frame."""
+    """Inertia of two bodies together, about one frame."""
     return Inertia(first.mass + second.mass, first.moment + second.moment, first.tensor + second.tensor)
 
 

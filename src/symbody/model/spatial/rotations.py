@@ -37,12 +37,6 @@ def about_axis(axis: Any, angle: Any) -> Array:
     return as_array(rows)
 
 
-def about_vector(axis: Any, angle: Any) -> Array:
-    """(3, 3) rotation by an angle about a unit vector (3,): 1 + sin S + (1 - cos) S^2 (Rodrigues)."""
-    s = skew(axis)
-    return as_array(identity(3) + sin(angle) * s + (1 - cos(angle)) * matmul(s, s))
-
-
 def exponential(v: Any) -> Array:
     """(3, 3) rotation of the rotation vector v (3,), rad; also dual vectors (dual Rodrigues, MEDUSA eqs. 2.24-2.25).
 

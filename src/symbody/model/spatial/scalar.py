@@ -112,7 +112,7 @@ def choose(condition: Any, a: Any, b: Any) -> Any:
 
 
 def branch(condition: Any, a: Callable[[], Any], b: Callable[[], Any]) -> Any:
-    """The same for values not yet formed: of numbers only the one that is taken is computed."""
+    """`choose` for values not yet formed: of numbers only the one that is taken is computed."""
     if isinstance(condition, Node):
         return call("select", condition, a(), b())
     return a() if condition else b()

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import Any
 
 from symbody.basics.errors import ExpressionError
-from symbody.model.spatial.dual import Dual, join, parts
+from symbody.model.spatial.dual import Dual
 from symbody.model.spatial.scalar import sqrt
 from symbody.symbolic.expr.arrays import Array, cross, dot, is_zero, norm_squared, vector, zeros
 
@@ -53,21 +53,6 @@ def couple(moment: Any) -> Screw:
     return Screw(zeros(3), vector(moment))
 
 
-def from_dual(u: Any) -> Screw:
-    """The screw of a dual vector (3,)."""
-    return Screw(*parts(u))
-
-
-def to_dual(x: Screw) -> Array:
-    """The dual vector (3,) omega + eps X(O)."""
-    return join(x.resultant, x.moment)
-
-
-def at_point(x: Screw, point: Any) -> Array:
-    """The field X(M) = X(O) + omega x OM at a point (3,)."""
-    return x.moment + cross(x.resultant, point)
-
-
 def bracket(x: Screw, y: Screw) -> Screw:
     """Lie bracket [X, Y]: the dual cross product, ad X applied to Y (MEDUSA, eq. 2.3)."""
     return Screw(cross(x.resultant, y.resultant), cross(x.resultant, y.moment) + cross(x.moment, y.resultant))
@@ -76,11 +61,6 @@ def bracket(x: Screw, y: Screw) -> Screw:
 def klein(x: Screw, y: Screw) -> Any:
     """Klein form [X / Y]: power where one is a twist and the other a wrench; zero of two lines that are coplanar."""
     return dot(x.resultant, y.moment) + dot(x.moment, y.resultant)
-
-
-def dual_product(x: Screw, y: Screw) -> Dual:
-    """{X / Y} = omega_X . omega_Y + eps [X / Y] (MEDUSA, eq. 2.4)."""
-    return Dual(dot(x.resultant, y.resultant), klein(x, y))
 
 
 def magnitude(x: Screw) -> Any:
@@ -97,20 +77,6 @@ def pitch(x: Screw) -> Any:
     """[X / X] / (2 |omega|^2), m/rad; couples have none (MEDUSA, eq. 2.7)."""
     _no_couple(x, "pitch")
     return dot(x.resultant, x.moment) / norm_squared(x.resultant)
-
-
-def axis_point(x: Screw) -> Array:
-    """The point (3,) of the central axis that is nearest to the origin: omega x X(O) / |omega|^2."""
-    _no_couple(x, "central axis")
-    return cross(x.resultant, x.moment) / norm_squared(x.resultant)
-
-
-def decompose(x: Screw) -> tuple[Screw, Screw]:
-    """(Z, U): a slider and a couple along it with X = Z + U and [Z, U] = 0 (MEDUSA, theorem 2.20)."""
-    if is_couple(x):
-        return couple(zeros(3)), x
-    u = couple(pitch(x) * x.resultant)
-    return x - u, u
 
 
 def _no_couple(x: Screw, what: str) -> None:

@@ -65,9 +65,12 @@ def carrying(flow: Flow, method: str) -> Carrying:
     step = split.step({n: list(held[names[n]].flat) for n in split.kicked}, held)
     outputs = {names[n]: _shaped(split.rate(n), rates.inputs[n].shape) for n in split.kicked}
     start = System(
-        f"{rates.name}_start", inputs=rates.inputs, outputs=outputs, parameters=rates.parameters,
+        f"{rates.name}_start",
+        inputs=rates.inputs,
+        outputs=outputs,
+        parameters=rates.parameters,
         defaults=rates.defaults,
-    )  # fmt: skip
+    )
     return Carrying(_with_states(flow, {n: a.shape for n, a in held.items()}), step, start, 1.0)
 
 
@@ -82,7 +85,7 @@ class _Split:
         self.time = shared_inputs(self.rates)["t"].item()
 
     def rate(self, name: str) -> list[Node]:
-        """Of a state, over the symbols."""
+        """Rates of a state as expressions of the symbols."""
         return list(self.rates.output(self.rates.states[name]).flat)
 
     def step(self, rates: Mapping[str, Sequence[Node]], held: Mapping[str, np.ndarray] | None = None) -> System:
@@ -162,9 +165,13 @@ def _with_states(flow: Flow, shapes: Mapping[str, tuple[int, ...]]) -> Flow:
         zeros = [graph.zero] * int(np.prod(shape, dtype=int))
         outputs[f"rate of {n}"] = _shaped(zeros, shape) if shape else scalar_array(graph.zero)
     made = System(
-        f"{rates.name}_carried", inputs={**own, **more, **inputs}, outputs=outputs, states=states,
-        parameters=rates.parameters, defaults=rates.defaults,
-    )  # fmt: skip
+        f"{rates.name}_carried",
+        inputs={**own, **more, **inputs},
+        outputs=outputs,
+        states=states,
+        parameters=rates.parameters,
+        defaults=rates.defaults,
+    )
     project = flow.project
     if project is not None:
         passed = {n: _symbols(project, n, shape) for n, shape in shapes.items()}

@@ -46,9 +46,15 @@ class CarriedStates:
                 carried = self._initial(piece, numbers)
             first = np.concatenate([piece.x[0], np.zeros(self.nz), carried])
             run = m.march.fixed(
-                m.table, first, piece.t, piece.h, piece.count, 1, signals=self.supply.during(piece),
+                m.table,
+                first,
+                piece.t,
+                piece.h,
+                piece.count,
+                1,
+                signals=self.supply.during(piece),
                 parameters=numbers.known(),
-            )  # fmt: skip
+            )
             states = np.concatenate([first[None], np.asarray(run.x)])
             gap = np.abs(states[:, : m.n_states] - piece.x)
             if int(run.status) != 0 or not (gap <= RETRACED * (1 + np.abs(piece.x).max(initial=0.0))).all():

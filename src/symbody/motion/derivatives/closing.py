@@ -46,10 +46,15 @@ def closes(flow: Flow, names: list[str], changed: bool, x: np.ndarray, u: np.nda
 
 
 def closed_by_impact(
-    flow: Flow, parameters: Mapping[str, Any], places: Mapping[tuple[str, int], int], n: int, t: float, x: np.ndarray,
+    flow: Flow,
+    parameters: Mapping[str, Any],
+    places: Mapping[tuple[str, int], int],
+    n: int,
+    t: float,
+    x: np.ndarray,
     u: np.ndarray,
-) -> Closed:  # fmt: skip
-    """Of the state x (nx,) at t with signals u (nu,); flow: whose projection is a formula."""
+) -> Closed:
+    """The state x (nx,) at t with signals u (nu,) closed, and its derivatives; flow: whose projection is a formula."""
     impact = flow.impact
     assert impact is not None
     at, nx = flow.slices["qd"], flow.nx
@@ -97,19 +102,22 @@ def closed_by_impact(
     after = placed.copy()
     after[at] = before + change
     whole = DerivativeRows(
-        second.x @ moved.x, second.x @ moved.t + second.t, moved.h, second.x @ moved.u + second.u,
+        second.x @ moved.x,
+        second.x @ moved.t + second.t,
+        moved.h,
+        second.x @ moved.u + second.u,
         second.x @ moved.p + second.p,
-    )  # fmt: skip
+    )
     return Closed(after, whole)
 
 
 def _nothing(nx: int, nu: int, n: int) -> DerivativeRows:
-    """Of a map that leaves states as they are."""
+    """Derivatives of a map that leaves states as they are."""
     return DerivativeRows(np.eye(nx), np.zeros(nx), np.zeros(nx), np.zeros((nx, nu)), np.zeros((nx, n)))
 
 
 def _balance(flow: Flow, impact: System) -> Pullback:
-    """Of M change - J^T multipliers (nv,) and J speed + ht (m,), with what is multiplied by as further inputs."""
+    """Pullback of M change - J^T multipliers (nv,) and J speed + ht (m,); the factors are further inputs."""
     graph, (m, nv) = impact.graph, impact.output("J").shape
     made = {
         name: node_array([graph.symbol(f"{name}{k + 1}", "input") for k in range(size)], graph)

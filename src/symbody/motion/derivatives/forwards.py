@@ -177,9 +177,16 @@ def _steps_along(
     for stride, many in _strides(wanted, at, int(ROOM / (8 * columns.size * 2)) + 1):
         part = Steps(piece.flow, piece.t + at * piece.h, piece.h, stride * many, piece.x[:1], piece.u)
         made = march.fixed(
-            m.table, x, columns, part.t, piece.h, stride * many, stride, signals=run.supply.during(part),
+            m.table,
+            x,
+            columns,
+            part.t,
+            piece.h,
+            stride * many,
+            stride,
+            signals=run.supply.during(part),
             parameters=numbers.known(),
-        )  # fmt: skip
+        )
         check_solved(np.array(made.failed), part)
         for j in range(many):
             results[at + (j + 1) * stride] = made.S[j]
@@ -218,7 +225,7 @@ def _one_by_one(
     nodes: Sequence[tuple[int, PieceInstant]],
     found: dict[int, np.ndarray],
 ) -> np.ndarray:
-    """The same by single steps: for directions that act at times of their own, points of tables."""
+    """S (nx, n) after a piece, by single steps: for directions that act at times of their own, points of tables."""
     numbers = run.numbers(piece.flow)
     steps = {node.step: number for number, node in nodes}
     for j in range(-(-piece.count // piece.every)):

@@ -169,7 +169,7 @@ class RunFunction:
         return {**(inputs or {}), **more}
 
     def _kept_start(self, plan: Plan, state: RunState) -> tuple[Plan, RunState]:
-        """The same run with its independent joints as they are: whatever changes, these start so, the others follow."""
+        """The run from its independent joints as they are: whatever changes, these start so, the others follow."""
         flow = plan.flow
         if switched_loops(flow):  # they start as near to what was given as loops that are closed allow
             self.options |= {f"{name}0": np.array(state.x[flow.slices[name]]) for name in ("q", "qd")}

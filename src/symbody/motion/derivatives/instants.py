@@ -28,7 +28,7 @@ def end_of(tape: Tape) -> PieceInstant:
 
 
 def nodes_at(tape: Tape, instants: Sequence[float]) -> list[PieceInstant]:
-    """Of ascending or other instants (s): the ends of steps, and between them where a tolerance chose the steps."""
+    """Places of instants (s) on the tape: at ends of steps, and between them where a tolerance chose the steps."""
     out = []
     for t in instants:
         found = _node(tape, float(t))

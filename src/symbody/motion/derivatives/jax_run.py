@@ -92,7 +92,7 @@ class _Primitives:
         return self.value.bind(theta), self.push.bind(theta, self.ad.instantiate_zeros(v))
 
     def _second(self, first: Any, second: Any, given: Any, along: Any) -> tuple[Any, Any]:
-        """Of first(theta, a), linear in a: first(theta, da) + second(theta, a, dtheta)."""
+        """Value and derivative of first(theta, a), linear in a: first(theta, da) + second(theta, a, dtheta)."""
         theta, a = given
         by_theta, by_a = along
         parts = []

@@ -78,8 +78,8 @@ def jump_derivative(
     leads: bool,
     closing: Flow,
 ) -> JumpDerivative:
-    """Of a jump on the tape. leads: whether a step ends at it, so that its instant may move; closing: the Flow whose
-    projection closes loops, as a formula."""
+    """Derivative of a jump on the tape. leads: whether a step ends at it, so that its instant may move; closing: the
+    Flow whose projection closes loops, as a formula."""
     events, t = plan.events, jump.t
     if events is None and jump.flow.impact is None:
         raise DefinitionError(f"the states jump at t = {jump.t:.9g} s without an event, which is not differentiated.")
@@ -210,9 +210,16 @@ class _Composed:
     """Resets one after the other, with their derivatives."""
 
     def __init__(
-        self, flow: Flow, supply: Supply, parameters: Mapping[str, Any], places: Mapping[tuple[str, int], int], n: int,
-        t: float, held: np.ndarray, x: np.ndarray,
-    ) -> None:  # fmt: skip
+        self,
+        flow: Flow,
+        supply: Supply,
+        parameters: Mapping[str, Any],
+        places: Mapping[tuple[str, int], int],
+        n: int,
+        t: float,
+        held: np.ndarray,
+        x: np.ndarray,
+    ) -> None:
         self.flow, self.supply, self.parameters, self.places, self.n = flow, supply, parameters, places, n
         self.t, self.held, self.x = t, held, x
         self.u = supply.at(t, held)

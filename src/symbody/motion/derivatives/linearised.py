@@ -221,7 +221,7 @@ class Linearised:
         )  # fmt: skip
 
     def step(self, k: int) -> StepDerivative:
-        """Of piece k, which is one step whose instants may move."""
+        """Derivative of piece k, which is one step whose instants may move."""
         piece = self.tape.pieces[k]
         assert isinstance(piece, Steps)
 
@@ -245,7 +245,7 @@ class Linearised:
         return memory_of(self).get("step", k, make, 10**9)
 
     def inside(self, node: PieceInstant) -> StepDerivative:
-        """Of a shorter step that ends at a node, from where the step about it begins."""
+        """Derivative of a shorter step that ends at a node, from where the step about it begins."""
 
         def make() -> StepDerivative:
             piece = self.tape.pieces[node.piece]
@@ -256,7 +256,7 @@ class Linearised:
         return memory_of(self).get("inside", (node.piece, node.t), make, 10**9)
 
     def bridge(self, k: int) -> BridgeDerivative:
-        """Of piece k, across a singular position."""
+        """Derivative of piece k, across a singular position."""
 
         def make() -> BridgeDerivative:
             piece = self.tape.pieces[k]
@@ -267,7 +267,7 @@ class Linearised:
         return memory_of(self).get("bridge", k, make, 10**9)
 
     def jump(self, k: int) -> JumpDerivative:
-        """Of piece k, at which states jump."""
+        """Derivative of piece k, at which states jump."""
 
         def make() -> JumpDerivative:
             piece = self.tape.pieces[k]

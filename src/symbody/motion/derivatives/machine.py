@@ -69,7 +69,7 @@ def method_table(method: str, own: object) -> Table:
 class Machine:
     """Steps of a Flow, their adjoints and their variations.
 
-    flow     with its integrals as further states; plain, own: without the integrals
+    flow     with its integrals as further states; plain: without the integrals
     wide     with what a method carries from step to step, too, after the integrals; nx their number
     table    of an explicit Runge-Kutta method; collocation: of an implicit one; None both: the step is a map
     start    what a method carries where a motion begins, of the states of `flow`; None where it carries nothing
@@ -113,12 +113,12 @@ class Machine:
 
     @cached_property
     def pull(self) -> Pullback:
-        """Of the rates, or of the step."""
+        """Pullback of the rates, or of the step."""
         return self._pullback(None, False)
 
     @cached_property
     def pulled(self) -> Pullback | None:
-        """Of the projection."""
+        """Pullback of the projection; None where there is none."""
         return projection_pullback(self.wide)
 
     def _pullback(self, chosen: Names | None, lean: bool) -> Pullback:
@@ -144,9 +144,16 @@ class Machine:
             live, copied = plain_rows(self.wide)
             projection = projection_pullback(self.wide, chosen, True)
             return VariationalMarch(
-                self.rates, self.states, kernel_of(self._pullback(chosen, True).system), live, copied, self.project,
-                None if projection is None else kernel_of(projection.system), self.step_kernel, self.node,
-            )  # fmt: skip
+                self.rates,
+                self.states,
+                kernel_of(self._pullback(chosen, True).system),
+                live,
+                copied,
+                self.project,
+                None if projection is None else kernel_of(projection.system),
+                self.step_kernel,
+                self.node,
+            )
 
         return memory_of(self).get("variational", (chosen,), make, MOST_KEPT)
 
@@ -225,9 +232,17 @@ def by_theta(
 
 
 def rows_of(
-    pull: Pullback, flow: Flow, parameters: Mapping[str, Any], chain: np.ndarray, t: float, x: np.ndarray,
-    u: np.ndarray, size: int, h: float = 0.0, more: Mapping[str, np.ndarray] | None = None,
-) -> DerivativeRows:  # fmt: skip
+    pull: Pullback,
+    flow: Flow,
+    parameters: Mapping[str, Any],
+    chain: np.ndarray,
+    t: float,
+    x: np.ndarray,
+    u: np.ndarray,
+    size: int,
+    h: float = 0.0,
+    more: Mapping[str, np.ndarray] | None = None,
+) -> DerivativeRows:
     """All rows of the derivative of a map with `size` values at one point; chain (nm, np) brings m to parameters.
 
     more: further inputs of the map

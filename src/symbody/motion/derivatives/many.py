@@ -228,10 +228,16 @@ class _RunLanes:
         end = part.t_end if part.odd else stepper.start + (stepper.index(part.t)[0] + part.count) * stepper.step
         instants = stage_times(stepper.method, part.t, part.h, part.count) if self.moving else ()
         run = stepper.march.fixed(
-            stepper.method, x, part.t, part.h, part.count, 1,
+            stepper.method,
+            x,
+            part.t,
+            part.h,
+            part.count,
+            1,
             signals=self._signals(part.t, end, self._held(part.t, step), instants),
-            parameters=self._known(stepper.march.ports.kernels), threads=self.workers,
-        )  # fmt: skip
+            parameters=self._known(stepper.march.ports.kernels),
+            threads=self.workers,
+        )
         wrong = np.flatnonzero(np.asarray(run.status) != 0)
         if len(wrong):
             raise ModelError(
@@ -252,9 +258,16 @@ class _RunLanes:
             return z
         for piece, x in zip(self.pieces, self.states()):
             run = m.march.fixed(
-                m.table, np.concatenate([x[:, 0], z], axis=1), piece.t, piece.h, piece.count, piece.count,
-                signals=self._during(piece), parameters=self._known(m.march.ports.kernels), threads=self.workers,
-            )  # fmt: skip
+                m.table,
+                np.concatenate([x[:, 0], z], axis=1),
+                piece.t,
+                piece.h,
+                piece.count,
+                piece.count,
+                signals=self._during(piece),
+                parameters=self._known(m.march.ports.kernels),
+                threads=self.workers,
+            )
             z = np.asarray(run.x_end)[:, self.first.nx :]
         return z
 

@@ -129,9 +129,13 @@ def with_integrals(flow: Flow, integrals: Texts) -> Flow:
             states[state] = f"{state}_dot"
         rest = {n: a for n, a in inputs.items() if n not in own}
         made = System(
-            f"{rates.name}_integrals", inputs={**own, **rest}, outputs=outputs, states=states,
-            parameters=rates.parameters, defaults=rates.defaults,
-        )  # fmt: skip
+            f"{rates.name}_integrals",
+            inputs={**own, **rest},
+            outputs=outputs,
+            states=states,
+            parameters=rates.parameters,
+            defaults=rates.defaults,
+        )
         project = flow.project
         if project is not None:  # integrals pass through it
             more = {INTEGRAL + n: scalar_array(project.graph.symbol(INTEGRAL + n, "state")) for n, _ in integrals}
@@ -175,6 +179,6 @@ def read_quantities(flow: Flow, of: object) -> tuple[ObservedQuantity, ...]:
 
 
 def observed_pullback(flow: Flow, quantities: tuple[ObservedQuantity, ...]) -> Pullback:
-    """Of all quantities end to end."""
+    """Pullback of all quantities end to end."""
     system, nodes = observing(flow, quantities)
     return memory_of(system).get("pullback", (), lambda: pulled(flow, system, nodes, "pullback"))

@@ -58,7 +58,7 @@ class RunPullbacks:
         return flow.layout.join([by_name[r] for r in flow.rates.states.values()], ())
 
     def rows(self, t: float, x: np.ndarray, u: np.ndarray, h: float = 0.0) -> DerivativeRows:
-        """Of the rates, or of the step where it is a map; p by theta."""
+        """Derivatives of the rates, or of the step where it is a map; p by theta."""
         m = self.machine
         return rows_of(m.pull, m.wide, self.parameters, self.chain, t, x, u, m.nx, h)
 
@@ -90,7 +90,7 @@ class RunPullbacks:
         return [DerivativeRows(shaped["gx"][j], by_t[j], none[j], by_u[j], by_p[j]) for j in range(k)]
 
     def projection(self, t: float, x: np.ndarray, u: np.ndarray) -> DerivativeRows | None:
-        """Of the projection; None where there is none."""
+        """Derivatives of the projection; None where there is none."""
         m = self.machine
         if m.pulled is None:
             return None
@@ -103,9 +103,15 @@ class RunPullbacks:
         if m.collocation is not None:
             return self._collocated(piece, x, supply)
         run = m.march.fixed(
-            m.table, x, piece.t, piece.h, piece.count, piece.count, signals=supply.during(piece),
+            m.table,
+            x,
+            piece.t,
+            piece.h,
+            piece.count,
+            piece.count,
+            signals=supply.during(piece),
             parameters=self.known(),
-        )  # fmt: skip
+        )
         if int(run.status) != 0:
             raise DefinitionError(f"the steps from t = {piece.t:g} s on could not be done again.")
         return np.asarray(run.x_end)
@@ -127,7 +133,7 @@ class RunPullbacks:
 
 
 def step_derivative(numbers: RunPullbacks, supply: Supply, piece: Steps, x: np.ndarray) -> StepDerivative:
-    """Of the one step of a piece from x (nx,), with its integrals."""
+    """Derivative of the one step of a piece from x (nx,), with its integrals."""
     m = numbers.machine
     if m.collocation is not None:
         found = StepDerivative(*differentiated(numbers, supply, piece, x, _guess(piece, x)))

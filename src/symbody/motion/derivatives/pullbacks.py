@@ -76,16 +76,22 @@ def pulled(
     found = dict(zip(variables, pullback(list(nodes), weights, variables), strict=True))
     outputs = {n: node_array([found.get(v, graph.zero) for v in part], graph) for n, part in groups.items() if part}
     made = System(
-        f"{system.name}_{label}", inputs={**inputs, WEIGHT: node_array(weights, graph)}, outputs=outputs,
-        parameters=system.parameters, defaults=system.defaults,
-    )  # fmt: skip
+        f"{system.name}_{label}",
+        inputs={**inputs, WEIGHT: node_array(weights, graph)},
+        outputs=outputs,
+        parameters=system.parameters,
+        defaults=system.defaults,
+    )
     chain = None
     if chosen is None and groups["gm"] and names:
         matrix = jacobian(groups["gm"], [symbols[key] for key in names])
         chain = System(
-            f"{system.name}_{label}_chain", inputs={}, outputs={"chain": node_array(matrix.reshape(-1), graph)},
-            parameters=system.parameters, defaults=system.defaults,
-        )  # fmt: skip
+            f"{system.name}_{label}_chain",
+            inputs={},
+            outputs={"chain": node_array(matrix.reshape(-1), graph)},
+            parameters=system.parameters,
+            defaults=system.defaults,
+        )
     return Pullback(made, {n: len(part) for n, part in groups.items() if part}, chain, names)
 
 
@@ -125,7 +131,7 @@ def combinations(nodes: Sequence[Node], inputs: Sequence[Node]) -> list[Node]:
 
 
 def rates_pullback(flow: Flow, chosen: Sequence[tuple[str, int]] | None = None, lean: bool = False) -> Pullback:
-    """Of x' = f(t, x, u)."""
+    """Pullback of x' = f(t, x, u)."""
     key = None if chosen is None else tuple(chosen)
 
     def make() -> Pullback:
@@ -149,7 +155,7 @@ def plain_rows(flow: Flow) -> tuple[np.ndarray, np.ndarray]:
 def projection_pullback(
     flow: Flow, chosen: Sequence[tuple[str, int]] | None = None, lean: bool = False
 ) -> Pullback | None:
-    """Of the projection as a map of the whole state: what it does not correct passes through."""
+    """Pullback of the projection as a map of the whole state: what it does not correct passes through."""
     project = flow.project
     if project is None:
         return None

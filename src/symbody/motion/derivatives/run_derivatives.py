@@ -100,10 +100,16 @@ class RunDerivatives:
 
 
 def derivatives(
-    model: Any, duration: float, by: Sequence[str] | str, of: Any, integrals: Mapping[str, str] | None, mode: str,
-    at: str, **options: Any,
-) -> RunDerivatives:  # fmt: skip
-    """Of a run, as `sb.sensitivity` takes its arguments."""
+    model: Any,
+    duration: float,
+    by: Sequence[str] | str,
+    of: Any,
+    integrals: Mapping[str, str] | None,
+    mode: str,
+    at: str,
+    **options: Any,
+) -> RunDerivatives:
+    """Derivatives of a run, whose arguments are those of `sb.sensitivity`."""
     function = RunFunction(model, duration, by, of, integrals, at, **options)
     run = function.linearise()
     matrix = jacobian_by(run, mode)

@@ -30,7 +30,7 @@ class Operators:
         self._last: tuple[bytes, Many] | None = None
 
     def check(self, shape: tuple[int, ...]) -> None:
-        """Of a theta that is given."""
+        """ShapeError where a given theta has a shape that is not (..., n)."""
         if not shape or shape[-1] != self.n:
             raise ShapeError(f"theta has shape {shape}; expected ({self.n},), or (..., {self.n}) for many runs.")
 

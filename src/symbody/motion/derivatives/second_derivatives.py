@@ -266,7 +266,7 @@ class _Second:
         return np.concatenate([self.run.supply.gathered(times, part, begin) for part in halves], axis=-1)
 
     def _observed(self) -> Pullback:
-        """Of the derivatives of all quantities along the direction."""
+        """Pullback of the derivatives of all quantities along the direction."""
         run = self.run
         system, nodes = observing(run.tape.plan.flow, run.requested.quantities)
 

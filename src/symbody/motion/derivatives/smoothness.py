@@ -47,7 +47,7 @@ _DIFFERENCE = frozenset({"min", "max", "lt", "le", "eq", "ne"})
 
 
 def notes_of(run: Linearised) -> list[str]:
-    """Of a run that was linearised."""
+    """Sentences on what is not smooth in a run that was linearised."""
     return [*_switch_notes(run), *_observed_notes(run), *_chatter_notes(run)]
 
 
@@ -63,7 +63,7 @@ class Switches:
 
 
 def switches(system: System, nodes: list[Node]) -> Switches | None:
-    """Of the functions in some nodes of a System; None where all are smooth."""
+    """Switches of the functions in some nodes of a System; None where all are smooth."""
 
     def make() -> Switches | None:
         found: dict[Node, str] = {}
@@ -75,9 +75,12 @@ def switches(system: System, nodes: list[Node]) -> Switches | None:
             return None
         outputs = {"switch": node_array(list(found), system.graph)}
         made = System(
-            f"{system.name}_switches", inputs=system.inputs, outputs=outputs, parameters=system.parameters,
+            f"{system.name}_switches",
+            inputs=system.inputs,
+            outputs=outputs,
+            parameters=system.parameters,
             defaults=system.defaults,
-        )  # fmt: skip
+        )
         return Switches(made, tuple(found.values()))
 
     return memory_of(system).get("switches", tuple(nodes), make)
@@ -126,7 +129,7 @@ def _stretches(run: Linearised, flow: Flow) -> Iterator[tuple[Steps, np.ndarray,
 
 
 def _flows(run: Linearised) -> list[Flow]:
-    """Of the steps of a run: there are several where partitions change on the way."""
+    """The Flows of the steps of a run: several where partitions change during it."""
     return list(dict.fromkeys(p.flow for p in run.tape.pieces if isinstance(p, Steps)))
 
 

@@ -50,9 +50,14 @@ class LoopStart:
 
 
 def start_rows(
-    flow: Flow, parameters: Mapping[str, Any], places: Mapping[tuple[str, int], int], n: int, t: float, x: np.ndarray,
+    flow: Flow,
+    parameters: Mapping[str, Any],
+    places: Mapping[tuple[str, int], int],
+    n: int,
+    t: float,
+    x: np.ndarray,
     u: np.ndarray,
-) -> DerivativeRows | None:  # fmt: skip
+) -> DerivativeRows | None:
     """Derivatives of what a Flow makes of a start x (nx,): by x, and by theta; None where it stays as it is."""
     pull = projection_pullback(flow)
     if pull is None:
@@ -62,9 +67,17 @@ def start_rows(
 
 
 def start_derivative(
-    variables: Variables, flow: Flow, start_flow: Flow, parameters: Mapping[str, Any],
-    places: Mapping[tuple[str, int], int], n: int, supply: Supply, t: float, given: np.ndarray, held: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray]:  # fmt: skip
+    variables: Variables,
+    flow: Flow,
+    start_flow: Flow,
+    parameters: Mapping[str, Any],
+    places: Mapping[tuple[str, int], int],
+    n: int,
+    supply: Supply,
+    t: float,
+    given: np.ndarray,
+    held: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray]:
     """(nx, n) derivatives of the first state by values that were given, and by parameters that correct it.
 
     start_flow: whose projection corrects it; given: (nx,) before that; held: (nu,) signals that are held from t on

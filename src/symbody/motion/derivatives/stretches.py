@@ -97,9 +97,16 @@ def read_stretches(plan: Plan, state: RunState, memory: float) -> Tape:
     start = state.x if reading.start is None else reading.start
     outcome = last.outcome or Outcome.FINISHED
     return Tape(
-        last.plan, np.asarray(start), tuple(pieces), float(last.state.t), last.state.x, outcome, tuple(notes),
-        last.state.outcomes, branches(last.state),
-    )  # fmt: skip
+        last.plan,
+        np.asarray(start),
+        tuple(pieces),
+        float(last.state.t),
+        last.state.x,
+        outcome,
+        tuple(notes),
+        last.state.outcomes,
+        branches(last.state),
+    )
 
 
 def _followed(plan: Plan, state: RunState) -> tuple[list[_RunStretch], Reached]:

@@ -79,11 +79,13 @@ def tangent_system(
     inputs = {n: system.inputs[n] for n in own} | {ALONG + n: along[n] for n in own}
     inputs |= {n: system.inputs[n] for n in (*fixed, *rest)} | {ALONG + n: along[n] for n in rest}
     return System(
-        f"{system.name}_along", inputs=inputs, outputs=made,
+        f"{system.name}_along",
+        inputs=inputs,
+        outputs=made,
         parameters={**system.parameters, **{ALONG + n: along[n] for n in system.parameters}},
         defaults={**system.defaults, **{ALONG + n: np.zeros(a.shape) for n, a in system.parameters.items()}},
         clocks=system.clocks,
-    )  # fmt: skip
+    )
 
 
 def tangent_flow(flow: Flow) -> Flow:

@@ -2,7 +2,7 @@
 
 It is read off from what the run recorded, which every step of it is part of; nothing of the run is done differently.
 Where the states of all steps would not fit into the memory that is allowed, only every m-th is kept, and those between
-are computed again when they are needed.
+are computed again when they are needed (checkpointing: Griewank and Walther 2008, ch. 12).
 """
 
 from __future__ import annotations
@@ -138,13 +138,20 @@ def equal_steps(plan: Plan, state: RunState, memory: float, step: Step) -> Tape 
     pieces = stopped(pieces, last, step)
     outcome = last.outcome or Outcome.FINISHED
     return Tape(
-        last.plan, np.asarray(first), tuple(pieces), float(last.state.t), last.state.x, outcome,
-        tuple(last.state.notes), last.state.outcomes, branches(last.state),
-    )  # fmt: skip
+        last.plan,
+        np.asarray(first),
+        tuple(pieces),
+        float(last.state.t),
+        last.state.x,
+        outcome,
+        tuple(last.state.notes),
+        last.state.outcomes,
+        branches(last.state),
+    )
 
 
 def branches(state: RunState) -> dict[int, Partition]:
-    """Of the equations of a run with closed loops: whose redundant rows they leave out."""
+    """Partitions by id of the Flow, of a run with closed loops: which redundant rows its equations leave out."""
     mark = state.marks.get("loops")
     return {} if mark is None else {id(way.connected.flow): way.partition for way in mark.choices}
 
@@ -171,7 +178,7 @@ def stopped(pieces: list[Piece], last: Reached, step: Step | None = None) -> lis
 
 
 def _split_last_step(piece: Steps, step: Step | None) -> list[Piece]:
-    """The same steps, the last one by itself."""
+    """The steps of a piece, with the last one as a piece by itself."""
     if piece.odd:
         return [piece]
     states = piece.x
@@ -307,7 +314,7 @@ class _StepReading:
         return settled(at, t, x, plan.events.passive)[0]
 
     def _stopped(self, t: np.ndarray) -> np.ndarray:
-        """Of each interval: whether something that is held changes inside of it."""
+        """Whether something that is held changes inside each interval between the instants t (s)."""
         slack = NEAR * self.h
         low = np.searchsorted(self.stops, t[:-1] + slack, side="right")
         return np.asarray(np.searchsorted(self.stops, t[1:] - slack, side="left") > low)

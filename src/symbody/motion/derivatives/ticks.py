@@ -141,7 +141,10 @@ def _jacobian(system: System, output: str) -> tuple[System, tuple[int, int]]:
     symbols = [s for arrays in (system.inputs, system.parameters) for a in arrays.values() for s in a.flat]
     matrix = jacobian(nodes, symbols)
     made = System(
-        f"{system.name}_tick", inputs=system.inputs, outputs={"J": node_array(matrix.reshape(-1), system.graph)},
-        parameters=system.parameters, defaults=system.defaults,
-    )  # fmt: skip
+        f"{system.name}_tick",
+        inputs=system.inputs,
+        outputs={"J": node_array(matrix.reshape(-1), system.graph)},
+        parameters=system.parameters,
+        defaults=system.defaults,
+    )
     return made, (len(nodes) - len(memory), len(memory))

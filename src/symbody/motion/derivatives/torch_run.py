@@ -28,9 +28,7 @@ def torch_function(f: RunFunction) -> Callable[[Any], Any]:
         raise DefinitionError("third derivatives of a run are asked for; there are first and second ones.")
 
     # each map with its adjoint (saved tensors, cotangent) -> cotangents, and its derivative (saved tensors, tangents)
-    value = _function(
-        maps.value, lambda theta, w: pull(theta, w), lambda theta, v: push(theta, v)
-    )  # fmt: skip
+    value = _function(maps.value, lambda theta, w: pull(theta, w), lambda theta, v: push(theta, v))
     push = _function(
         maps.push,
         lambda theta, v, w: (hess(theta, w, v), pull(theta, w)),

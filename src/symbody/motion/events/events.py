@@ -43,7 +43,7 @@ class Happened:
 
 
 class EventEffects:
-    """Events of a Flow with what follows from each. at: a Field that reads the signals of the instant."""
+    """Events of a Flow with what follows from each. at: a VectorField that reads the signals of the instant."""
 
     def __init__(self, prepared: PreparedEvents, field: VectorField, max_events: int = MOST_EVENTS) -> None:
         """field: of the Flow of the events, with the parameters of the run."""

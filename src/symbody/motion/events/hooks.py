@@ -47,7 +47,7 @@ class Making:
 
     @cached_property
     def gates(self) -> Gates | None:
-        """Of loops that open and close."""
+        """Gates of loops that open and close; None where there are none, or in a batch."""
         single = self.signals.batch is None
         return Gates(self.flow, self.settings.parameters) if self.flow.impact is not None and single else None
 

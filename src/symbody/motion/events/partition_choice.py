@@ -1,4 +1,4 @@
-"""Way: a partition of closed loops with its equations of motion; what J tells of it."""
+"""PartitionChoice: a partition of closed loops with its equations of motion; what J tells of it."""
 
 from __future__ import annotations
 

@@ -55,7 +55,8 @@ Remake = Callable[[Partition], tuple[Connected, PreparedEvents | None]]
 class Watched:
     """What the watch of a run remembers.
 
-    way, ways  whose equations are in force, and all that were needed so far
+    choice     whose equations are in force
+    choices    all that were needed so far
     regular    largest smallest singular value of J so far
     stuck      where the run could not go on, and how often
     entered    time and energy where a singular position came near; or None
@@ -268,7 +269,7 @@ class Watching:
         return float(whole[0])
 
     def _take_up(self, measure: np.ndarray, whole: float, mine: float) -> None:
-        """The same from measures (k,) and the smallest singular values of J and of J_v there."""
+        """Takes up measures (k,) and the smallest singular values of J and of J_v there."""
         self.regular = max(self.regular, whole)
         with np.errstate(divide="ignore"):
             inverse = np.where(measure == 0, 0.0, 1 / measure)
@@ -511,7 +512,7 @@ class Watching:
         count = state.count + len(kept.t) + len(passed.near.t)
         self._mark(Segment(count, flow, passed.rates, passed), Segment(count + len(passed.t), flow))
         text = "A singular position was passed by inertia."
-        whole = self._lost(t, x, passed.end, passed.x_end)  # on the ways to it and from it too
+        whole = self._lost(t, x, passed.end, passed.x_end)  # on the paths to it and from it too
         self._say_error(passed.instant, max(passed.error, whole if whole < np.inf else 0.0))
         self._sum_up(t, x, passed.end, passed.x_end)
         self.events.append(EventRecord(passed.instant, "singular position", text))

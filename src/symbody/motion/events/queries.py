@@ -55,7 +55,7 @@ class LoopMeasures:
         u = np.repeat([ask.u for ask in asks], counts, axis=0)
         found = _loop_measures(
             asks[0].loops.flow, {n: np.repeat(v, counts, axis=0) for n, v in parameters.items()}, t, x, u
-        )  # fmt: skip
+        )
         return [
             tuple(part if ask.x.ndim == 2 else part[0] for part in parts)
             for ask, *parts in zip(asks, *(_split(a, counts) for a in found), strict=True)

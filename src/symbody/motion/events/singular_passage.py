@@ -130,9 +130,15 @@ class Passage:
 
 
 def pass_by_inertia(
-    plan: Plan, state: RunState, conditioning: Conditioning, regular: float, start: float, x_start: np.ndarray,
-    wanted: np.ndarray, balance: EnergyBalance | None = None,
-) -> Passage | None:  # fmt: skip
+    plan: Plan,
+    state: RunState,
+    conditioning: Conditioning,
+    regular: float,
+    start: float,
+    x_start: np.ndarray,
+    wanted: np.ndarray,
+    balance: EnergyBalance | None = None,
+) -> Passage | None:
     """A way through the singular position that lies ahead of (start, x_start); None if there is none.
 
     balance: of a mechanism that nothing drives: its energy judges the passage.
@@ -149,9 +155,14 @@ def pass_by_inertia(
 
 
 def _tried(
-    around: Surroundings, conditioning: Conditioning, zone: float, start: float, x_start: np.ndarray,
-    wanted: np.ndarray, balance: EnergyBalance | None,
-) -> Passage | None:  # fmt: skip
+    around: Surroundings,
+    conditioning: Conditioning,
+    zone: float,
+    start: float,
+    x_start: np.ndarray,
+    wanted: np.ndarray,
+    balance: EnergyBalance | None,
+) -> Passage | None:
     """The passage through a zone of one size."""
     at = around.plan.flow.slices["q"]
 

@@ -66,7 +66,7 @@ class RunState:
     since: tuple[float, float] | None = None
 
     def but(self, **changes: Any) -> RunState:
-        """The same with other values of some fields: `dataclasses.replace`, in a fraction of its time."""
+        """A copy with some fields changed: `dataclasses.replace`, in a fraction of its time."""
         out = object.__new__(RunState)
         out.__dict__.update(self.__dict__)
         out.__dict__.update(changes)

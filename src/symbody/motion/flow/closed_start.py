@@ -49,9 +49,14 @@ class Regular:
 
 
 def closed_start(
-    mech: Mechanism, flow: Flow, parameters: Mapping[str, Any], given: Mapping[str, Any], x: np.ndarray, t: float,
+    mech: Mechanism,
+    flow: Flow,
+    parameters: Mapping[str, Any],
+    given: Mapping[str, Any],
+    x: np.ndarray,
+    t: float,
     closed: Collection[str] = (),
-) -> Generator[Regular, bool, np.ndarray]:  # fmt: skip
+) -> Generator[Regular, bool, np.ndarray]:
     """x (nx,) with closed q and qd. Joints that q0 or qd0 name keep their values where that is possible.
 
     closed: switched loops that start closed. It asks whether q is Regular, and is sent the answer.
@@ -102,9 +107,14 @@ def _named(flow: Flow, name: str, given: Any) -> list[int]:
 
 
 def _coordinates(
-    found: Constraints, flow: Flow, parameters: Mapping[str, float], given: Any, q: np.ndarray, t: float,
+    found: Constraints,
+    flow: Flow,
+    parameters: Mapping[str, float],
+    given: Any,
+    q: np.ndarray,
+    t: float,
     loops: Collection[str],
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     mech = found.tree.mechanism
     driven = {j.name for j in mech.joints if j.mode == "driven"}
     named = [str(n) for n in given] if isinstance(given, Mapping) else []
@@ -114,9 +124,15 @@ def _coordinates(
 
 
 def _velocities(
-    found: Constraints, flow: Flow, parameters: Mapping[str, float], given: Any, q: np.ndarray, qd: np.ndarray,
-    t: float, loops: Collection[str],
-) -> np.ndarray:  # fmt: skip
+    found: Constraints,
+    flow: Flow,
+    parameters: Mapping[str, float],
+    given: Any,
+    q: np.ndarray,
+    qd: np.ndarray,
+    t: float,
+    loops: Collection[str],
+) -> np.ndarray:
     """qd with J qd + dh/dt = 0: driven and named components kept, the others changed as little as possible."""
     closed = found.select([i for i, row in enumerate(found.rows) if row.loop in loops])
     numeric = numeric_of(closed, parameters, t)

@@ -243,8 +243,9 @@ class _Connecting:
         for rule in system_events(system):
             name = f"{system.name}_{rule.name}"
             nodes: dict[str, Any] = {name: rule.guard, **{f"{name}.{renamed[n]}": x for n, x in rule.reset.items()}}
-            made = System(system.name, inputs=system.inputs, outputs=nodes, defaults=system.defaults,
-                          parameters=system.parameters).apply(**given)  # fmt: skip
+            made = System(
+                system.name, inputs=system.inputs, outputs=nodes, defaults=system.defaults, parameters=system.parameters
+            ).apply(**given)
             found = made if len(nodes) > 1 else {name: made}
             self.extra_events |= {n: node_array(x, self.graph) for n, x in found.items()}
             self.extra_modes[f"{name}.direction"] = rule.direction
@@ -344,9 +345,13 @@ class _Connecting:
         elif kind == "project":
             outputs = {n: outputs.get(n, a) for n, a in {**self.states, **self.extra_states}.items()}
         return System(
-            system.name, inputs={**inputs, **rated}, outputs=outputs, states=states,
-            units={n: u for n, u in system.units.items() if n in outputs or n in inputs}, modes=system.modes,
-        )  # fmt: skip
+            system.name,
+            inputs={**inputs, **rated},
+            outputs=outputs,
+            states=states,
+            units={n: u for n, u in system.units.items() if n in outputs or n in inputs},
+            modes=system.modes,
+        )
 
 
 def numeric_function(source: Any, shapes: Mapping[str, tuple[int, ...]], size: int, what: str) -> Any:
@@ -364,7 +369,7 @@ def numeric_function(source: Any, shapes: Mapping[str, tuple[int, ...]], size: i
         return float(array[0]) if size == 1 else array.tolist()
 
     def each(*numbers: Any) -> Any:
-        """The same where the interpreter asks for many states at once."""
+        """`call` row by row, where the interpreter asks for many states at once."""
         if not any(np.ndim(n) for n in numbers):
             return call(*numbers)
         rows = np.broadcast_arrays(*numbers)

@@ -1,4 +1,9 @@
-"""Flow: differential equations of first order with all that an integrator needs, whatever they describe."""
+"""Flow: differential equations of first order with all that an integrator needs, whatever they describe.
+
+Mechanisms and Systems with states become Flows (`of_mechanism.py`, `of_system.py`); an integrator knows nothing
+else of what it moves. What must hold exactly, unit quaternions and closed loops, is restored by a map of its own
+after every accepted step (projection methods: Hairer, Lubich, Wanner 2006, IV.4).
+"""
 
 from __future__ import annotations
 
@@ -96,7 +101,7 @@ class Flow:
         return {n: a for s in self.systems.values() for n, a in s.parameters.items()}
 
     def replace(self, **changes: Any) -> Flow:
-        """The same Flow with some fields changed."""
+        """A copy with some fields changed."""
         return _replace(self, **changes)
 
 

@@ -51,7 +51,7 @@ class LoopGuards:
         self._kernels = FlowKernels(flow, parameters)
 
     def of(self, flow: Flow) -> LoopGuards:
-        """The same of another partition's Flow."""
+        """The guards, with these bounds, of another partition's Flow."""
         return self if flow is self.flow else LoopGuards(flow, self.parameters, self.bounds)
 
     def no_levels(self) -> Levels:

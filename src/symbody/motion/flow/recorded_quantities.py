@@ -213,7 +213,7 @@ class Quantities:
         return Quantity(nodes, labels, MOTIONS[kind][2])
 
     def _reaction(self, joint: str) -> Quantity:
-        """Of a joint, or of a cut."""
+        """Reaction of a joint or of a cut: wrench, N m and N."""
         cut = any(c.name == joint for c in self.mech.cuts)
         known = [*self.mech.joint_of, *(c.name for c in self.mech.cuts)]
         if joint not in known:
@@ -229,9 +229,11 @@ class Quantities:
         found = wrenches(tree)
         groups = (found.inputs, found.states, found.modes)
         places: list[tuple[Any, Any]] = [
-            (tree.q, self.inputs["q"]), (tree.qd, self.inputs["qd"]), (tree.qdd, self.qdd),
+            (tree.q, self.inputs["q"]),
+            (tree.qd, self.inputs["qd"]),
+            (tree.qdd, self.qdd),
             *((a, self.inputs[n]) for group in groups for n, a in group.items() if n in self.inputs),
-        ]  # fmt: skip
+        ]
         own = {s: v for symbols, values in places for s, v in zip(symbols.flat, values.flat)}
         own.update({s: self.inputs["t"].item() for s in tree.graph.others.values() if _is_time(s)})
 
@@ -313,6 +315,3 @@ def expression(value: Any, names: Mapping[str, Node], graph: Graph, what: str) -
         return transplant([value], given, graph)[0]
     node: Node = node_array(value, graph).item()
     return node
-
-
-Finder = Callable[[str], dict[str, Quantity]]

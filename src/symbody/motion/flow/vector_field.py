@@ -1,4 +1,4 @@
-"""Field: a Flow as functions of time and one flat state vector, behind native Kernels."""
+"""VectorField: a Flow as functions of time and one flat state vector, behind native Kernels."""
 
 from __future__ import annotations
 
@@ -116,7 +116,7 @@ class VectorField:
         return evaluate
 
     def reading(self, signals: Callable[[float, np.ndarray], np.ndarray]) -> VectorField:
-        """The same functions with other signals; it counts for itself."""
+        """A copy that reads other signals; it counts its own evaluations."""
         twin = copy(self)
         twin.unsolved = twin.evaluations = 0
         twin._signals = signals

@@ -116,9 +116,13 @@ class AdjointMarch:
 
         def prepare(w: Workspace) -> None:
             w.set(
-                n_steps=steps, n_rows=steps + 1, nm=nm, nv=nv, seeded=int(seeds is not None),
+                n_steps=steps,
+                n_rows=steps + 1,
+                nm=nm,
+                nv=nv,
+                seeded=int(seeds is not None),
                 inputs_wanted=int(inputs and nu > 0 and "gu" in pull),
-            )  # fmt: skip
+            )
 
         more = {
             "YS": stages * pad, "LAM": pad, "W": pad, "PB": stages * pad + ROUND, "GU": block * max(nu, 1),

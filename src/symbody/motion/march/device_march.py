@@ -98,7 +98,7 @@ class _Call:
 
 
 class DeviceMarch:
-    """Marches of one set of Equations by one method; stateless, its texts are written when first asked for."""
+    """Marches of one DeviceEquations by one method; stateless, its texts are written when first asked for."""
 
     def __init__(self, equations: DeviceEquations, method: Method, precision: str = "double", ordinal: int = 0) -> None:
         self.equations, self.method, self.precision, self.ordinal = equations, method, precision, ordinal
@@ -172,9 +172,16 @@ class DeviceMarch:
         made |= self._ends(call, n, out)
         self._launched(call, text, n, made, parameters, stream)
         return DeviceRun(
-            made["x_end"], made["status"], made["taken"], made["rows"], made["samples"], made.get("held_samples"),
-            made.get("u_end"), made.get("memory"), made.get("reduced"),
-        )  # fmt: skip
+            made["x_end"],
+            made["status"],
+            made["taken"],
+            made["rows"],
+            made["samples"],
+            made.get("held_samples"),
+            made.get("u_end"),
+            made.get("memory"),
+            made.get("reduced"),
+        )
 
     def adaptive(
         self,
@@ -220,9 +227,14 @@ class DeviceMarch:
         }
         self._launched(call, text, n, made, parameters, stream)
         return DeviceRun(
-            made["x_end"], made["status"], made["taken"], made["rows"], made["samples"], control=made["control"],
+            made["x_end"],
+            made["status"],
+            made["taken"],
+            made["rows"],
+            made["samples"],
+            control=made["control"],
             rejected=made["rejected"],
-        )  # fmt: skip
+        )
 
     def resources(self, adaptive: bool = False, each: bool = False) -> Any:
         """What the kernel takes on the device: registers, stack, spills."""
@@ -292,8 +304,9 @@ class DeviceMarch:
             if s.device != call.device.ordinal:
                 raise DeviceError(f"'{name}' is on device {s.device}; the march runs on {call.device.ordinal}.")
             if s.strides is not None or np.dtype(s.kind) != dtype:
-                raise ShapeError(f"'{name}' has numbers of type {s.kind} and strides {s.strides}; expected {dtype} in "
-                                 "C order.")  # fmt: skip
+                raise ShapeError(
+                    f"'{name}' has numbers of type {s.kind} and strides {s.strides}; expected {dtype} in C order."
+                )
             call.words[name] = s.pointer
             call.keep.append(s)
             return value

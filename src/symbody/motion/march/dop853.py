@@ -1,6 +1,6 @@
 """Coefficients of DOP853: Hairer, Norsett, Wanner, Solving Ordinary Differential Equations I, 2nd ed., dop853.f.
 
-Data alone; methods.py says what they mean. Rows of A are cut after their last stage.
+Data alone; method_tables.py says what they mean. Rows of A are cut after their last stage.
 """
 
 from __future__ import annotations

@@ -64,7 +64,7 @@ class LaneEvents:
 
 
 def no_rules(nx: int) -> LaneEvents:
-    """Of a march without events."""
+    """The event arrays of a march without events, for nx states."""
     none = np.zeros(0)
     return LaneEvents(none, none, none, none, none, none, none, np.zeros(nx))
 
@@ -156,9 +156,14 @@ class LaneMarch:
     """
 
     def __init__(
-        self, march: March, field: NativeKernel, rate_offsets: Mapping[str, int], rules: LaneEvents | None = None,
-        clocks: Sequence[SampledClock] = (), overlay: Sequence[int] = (),
-    ) -> None:  # fmt: skip
+        self,
+        march: March,
+        field: NativeKernel,
+        rate_offsets: Mapping[str, int],
+        rules: LaneEvents | None = None,
+        clocks: Sequence[SampledClock] = (),
+        overlay: Sequence[int] = (),
+    ) -> None:
         self.march, self.ports = march, march.ports
         self.rules = no_rules(march.nx) if rules is None else rules
         self.clocks = tuple(clocks)
@@ -190,9 +195,17 @@ class LaneMarch:
         }
 
     def fixed(
-        self, method: str | Method | None, x: np.ndarray, memory: Memory, t_end: float, times: np.ndarray, *,
-        start: float, step: float, **options: Any,
-    ) -> LaneRun:  # fmt: skip
+        self,
+        method: str | Method | None,
+        x: np.ndarray,
+        memory: Memory,
+        t_end: float,
+        times: np.ndarray,
+        *,
+        start: float,
+        step: float,
+        **options: Any,
+    ) -> LaneRun:
         """Members x (b, nx) up to t_end, with samples at `times` (k,) after their present times; steps from start + k
         step, and shorter ones between. options: those of `_run`."""
         table = check_method(self.ports, method)
@@ -217,10 +230,20 @@ class LaneMarch:
         return replace(found, evaluations=evaluations)
 
     def adaptive(
-        self, method: str | RungeKutta, x: np.ndarray, memory: Memory, t_end: float, times: np.ndarray, *,
-        rtol: float, atol: Any, longest: Any = math.inf, max_steps: int = 1_000_000, **options: Any,
-    ) -> LaneRun:  # fmt: skip
-        """The same with steps chosen by the tolerances; longest: s, of a step, a number or (b,)."""
+        self,
+        method: str | RungeKutta,
+        x: np.ndarray,
+        memory: Memory,
+        t_end: float,
+        times: np.ndarray,
+        *,
+        rtol: float,
+        atol: Any,
+        longest: Any = math.inf,
+        max_steps: int = 1_000_000,
+        **options: Any,
+    ) -> LaneRun:
+        """As `fixed`, with steps chosen by the tolerances; longest: s, of a step, a number or (b,)."""
         table = check_method(self.ports, method, adaptive=True)
         assert isinstance(table, RungeKutta)
         stages = table.stages + 1 + len(table.extra_a)
@@ -286,9 +309,17 @@ class _MemberArrays(Members):
     """The arrays of all members of one call."""
 
     def __init__(
-        self, lanes: LaneMarch, x: np.ndarray, memory: Memory, times: np.ndarray, signals: Signals | None,
-        parameters: Mapping[str, Any] | None, directions: Any, stops: Stops | None, longest: np.ndarray | None,
-    ) -> None:  # fmt: skip
+        self,
+        lanes: LaneMarch,
+        x: np.ndarray,
+        memory: Memory,
+        times: np.ndarray,
+        signals: Signals | None,
+        parameters: Mapping[str, Any] | None,
+        directions: Any,
+        stops: Stops | None,
+        longest: np.ndarray | None,
+    ) -> None:
         self.lanes, self.extra, self.given = lanes, lanes.extra, parameters or {}
         super().__init__(lanes.ports, x, parameters, signals, directions)
         rules, b, nx, whole = lanes.rules, self.count, lanes.ports.nx, np.int64
@@ -322,15 +353,23 @@ class _MemberArrays(Members):
             **{n: np.zeros(b, dtype=whole) for n in ("n_marks", "piece_step", "piece_steps", "inside", "freshes")},
             next_stop=np.zeros(b, dtype=whole),
             forces=np.zeros((b, nx)),
-            stops=self.stops.times, stop_slack=self.stops.slack, stop_values=self.stops.values,
-            stop_mask=self.stops.mask, stop_clock=self.stops.clock,
-        )  # fmt: skip
+            stops=self.stops.times,
+            stop_slack=self.stops.slack,
+            stop_values=self.stops.values,
+            stop_mask=self.stops.mask,
+            stop_clock=self.stops.clock,
+        )
         self.room, self.log_room = n_times, 0
         self.began = not np.asarray(memory["begun"]).any()
         self.words = dict(
-            ne=ne, n_times=n_times, mark_room=self.mark_room, mark_width=self.mark_width, n_overlay=n_overlay,
-            n_stops=len(self.stops.times), n_memory=lanes.n_memory,
-        )  # fmt: skip
+            ne=ne,
+            n_times=n_times,
+            mark_room=self.mark_room,
+            mark_width=self.mark_width,
+            n_overlay=n_overlay,
+            n_stops=len(self.stops.times),
+            n_memory=lanes.n_memory,
+        )
 
     def limits(self, t_end: float, span: float, most_events: int) -> None:
         """Where the call ends, and when a run has too many events."""
@@ -342,10 +381,14 @@ class _MemberArrays(Members):
         return {**self.ports.kernels, **self.extra}
 
     def call(
-        self, native: Any, prepare: Callable[[Workspace], None],
+        self,
+        native: Any,
+        prepare: Callable[[Workspace], None],
         places: tuple[Sequence[KernelBuffers], Sequence[KernelBuffers]],
-        rates: int, cost: int, threads: int | None,
-    ) -> None:  # fmt: skip
+        rates: int,
+        cost: int,
+        threads: int | None,
+    ) -> None:
         lanes, p = self.lanes, self.ports
         sizes = Sizes(p.nx, p.nu, p.ng, rates, min(BLOCK, max(self.count, 1)), False)
         free = lanes.free.setdefault((id(native), sizes, self.code()), [])

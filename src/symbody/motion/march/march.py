@@ -1,4 +1,8 @@
-"""March: a Kernel of rates advanced in time by native loops, for one state or for batches of them."""
+"""March: a Kernel of rates advanced in time by native loops, for one state or for batches of them.
+
+The loop over steps is machine code, so that a step costs its evaluations of the rates and little else. Methods are
+tables (`method_tables.py`, with their sources), of which `ir/` writes the loop; members of a batch share its code.
+"""
 
 from __future__ import annotations
 

@@ -68,9 +68,13 @@ class Members:
         self.workspace.set(**{name: array.ctypes.data for name, array in self.result.items()})
 
     def renew(
-        self, x: np.ndarray, entries: dict[str, tuple[NativeKernel, Entry]], signals: Signals | None, directions: Any,
+        self,
+        x: np.ndarray,
+        entries: dict[str, tuple[NativeKernel, Entry]],
+        signals: Signals | None,
+        directions: Any,
         passive: Any,
-    ) -> None:  # fmt: skip
+    ) -> None:
         """Another run of one state."""
         self.results.fill(0.0)
         r, self.entries = self.result, entries
@@ -249,7 +253,7 @@ class Members:
         )
 
     def _logged(self) -> tuple[LogStep, ...]:
-        """Of one state."""
+        """The log of a run of one state."""
         nx = self.ports.nx
         rows = self.result["log"][0, : int(self.result["n_log"][0])].copy()
         signs = rows[:, 2 + 2 * nx :].view(np.int64)
@@ -267,9 +271,11 @@ def _carved(words: np.ndarray, b: int, nx: int, ng: int) -> dict[str, np.ndarray
     """What the march writes of b members, as parts of one piece of memory."""
     out, at = {}, 0
     for name, width, whole in (
-        *((n, nx, False) for n in ("x_end", "x_before")), *((n, 0, False) for n in ("t_end", "t_before")),
-        *((n, 0, True) for n in COUNTS), ("crossed", ng, True),
-    ):  # fmt: skip
+        *((n, nx, False) for n in ("x_end", "x_before")),
+        *((n, 0, False) for n in ("t_end", "t_before")),
+        *((n, 0, True) for n in COUNTS),
+        ("crossed", ng, True),
+    ):
         size = b * (width if width or name == "crossed" else 1)
         part = words[at : at + size]
         part = part.view(np.int64) if whole else part
@@ -279,9 +285,17 @@ def _carved(words: np.ndarray, b: int, nx: int, ng: int) -> dict[str, np.ndarray
 
 
 def members_of(
-    ports: Ports, native: Any, places: Sequence[KernelBuffers], rates: int, shared: bool, x: Any, parameters: Any,
-    signals: Signals | None, directions: Any, passive: Any,
-) -> Members:  # fmt: skip
+    ports: Ports,
+    native: Any,
+    places: Sequence[KernelBuffers],
+    rates: int,
+    shared: bool,
+    x: Any,
+    parameters: Any,
+    signals: Signals | None,
+    directions: Any,
+    passive: Any,
+) -> Members:
     """The members of a run; of one state those of an earlier run of the same code, with other numbers."""
     if type(x) is np.ndarray and x.shape == (ports.nx,) and x.dtype == float:
         given = parameters_of(ports.kernels, ports.known, parameters)

@@ -88,12 +88,10 @@ class Run:
     log: tuple[LogStep, ...] = ()
 
     def member(self, k: int, first: int = 0) -> Run:
-        """Of a batch: how member k went, as if it had been alone. first: the number of its first sample."""
+        """How member k of a batch went, as if it had been alone. first: the number of its first sample."""
         count = int(self.samples[k])
         fields = {f: getattr(self, f)[k] for f in MEMBER}
         return Run(self.t[..., first:count], self.x[k, first:count], np.array(count - first), **fields)
 
 
-MEMBER = (
-    "t_end", "x_end", "t_before", "x_before", "status", "crossed", "steps", "rejected", "evaluations", "h_next",
-)  # fmt: skip
+MEMBER = ("t_end", "x_end", "t_before", "x_before", "status", "crossed", "steps", "rejected", "evaluations", "h_next")

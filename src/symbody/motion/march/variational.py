@@ -1,4 +1,4 @@
-"""Variational: derivatives of the states of a march by many directions at once, as native loops along its steps."""
+"""VariationalMarch: derivatives of the states of a march by many directions at once, in native loops on its steps."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from symbody.motion.march.workspace import ROUND, KernelBuffers, Workspace
 
 @dataclass(frozen=True, eq=False)
 class Variation:
-    """Of one state: x (k, nx), S (k, nx, nd) after every `every` steps and the last; failed: an implicit block."""
+    """States x (k, nx) and their S (k, nx, nd) after every `every` steps and the last; failed: an implicit block."""
 
     x: np.ndarray
     S: np.ndarray

@@ -146,19 +146,22 @@ def check_device(setup: Setup, method_name: str) -> Method:
     if setup.step is None and isinstance(method, RungeKutta) and method.extra_a:
         raise DefinitionError(
             f"method {method_name!r} chooses its steps on the processor alone; take dopri5 on a device, or give ",
-            Named("step", "..."), " in seconds.",
-        )  # fmt: skip
+            Named("step", "..."),
+            " in seconds.",
+        )
     if setup.events is not None:
         names = ", ".join(repr(e.name) for e in setup.events.events)
         raise DefinitionError(
             f"{setup.flow.name} has events ({names}), which are not followed on a device. Leave them out, or leave ",
-            Named("device"), " out.",
-        )  # fmt: skip
+            Named("device"),
+            " out.",
+        )
     if setup.flow.impact is not None:
         raise DefinitionError(
             f"{setup.flow.name} has loops that open and close, which are not followed on a device; leave ",
-            Named("device"), " out.",
-        )  # fmt: skip
+            Named("device"),
+            " out.",
+        )
     return method
 
 
@@ -180,8 +183,9 @@ class OnDevice:
         if setup.step is None and outside:
             raise DefinitionError(
                 f"Python functions ({', '.join(outside)}) are asked at fixed steps on a device; give ",
-                Named("step", "..."), " in seconds, or an expression or a table in their place.",
-            )  # fmt: skip
+                Named("step", "..."),
+                " in seconds, or an expression or a table in their place.",
+            )
         self.ordinal = ordinal
         columns = [c for one in self.clocks for c in one.line.columns]
         columns += [c for line, _ in self.tables for c in line.columns]
@@ -226,7 +230,7 @@ class OnDevice:
             raise DeviceError(
                 f"{room} samples of one member of {self.flow.name} take {each} bytes on {device.name}, which has "
                 f"{free} free; record fewer."
-            )  # fmt: skip
+            )
         return [slice(at, min(at + size, members)) for at in range(0, members, size)]
 
     def _part(self, value: Any, core: int, part: slice) -> Any:
@@ -263,11 +267,16 @@ class OnDevice:
         for part in self._chunks(len(x), schedule.room):
             runs.append(
                 self.march.fixed(
-                    np.ascontiguousarray(x[part]), schedule, self._part(start.u, 1, part),
-                    parameters=self._parameters(part), memory=None if own is None else own[part],
-                    table=self._table(start, stop), held=held, reduce=reduce,
+                    np.ascontiguousarray(x[part]),
+                    schedule,
+                    self._part(start.u, 1, part),
+                    parameters=self._parameters(part),
+                    memory=None if own is None else own[part],
+                    table=self._table(start, stop),
+                    held=held,
+                    reduce=reduce,
                 )
-            )  # fmt: skip
+            )
         return self._gathered(runs)
 
     def _adaptive(
@@ -344,8 +353,10 @@ class OnDevice:
         if off.any():
             raise DefinitionError(
                 f"a sample at t = {times[off][0]:g} s lies within a step of {step:g} s; on a device samples are at the "
-                "ends of steps: give ", Named("samples", "..."), " that are.",
-            )  # fmt: skip
+                "ends of steps: give ",
+                Named("samples", "..."),
+                " that are.",
+            )
         what[samples] |= RECORD
         for c, instants in enumerate(clocked):
             what[at_entry(instants)] |= CLOCK << c
@@ -356,17 +367,26 @@ class OnDevice:
         rows = np.full(len(entries), -1, dtype=np.int32)
         changes = np.unique(np.append(at_entry(np.concatenate(extra)), 0))
         rows[changes] = np.arange(len(changes))
-        held = np.stack([
-            np.concatenate([table_value(table, float(entries[e]) + near) for _, table in self.tables]) for e in changes
-        ])  # fmt: skip
+        held = np.stack(
+            [
+                np.concatenate([table_value(table, float(entries[e]) + near) for _, table in self.tables])
+                for e in changes
+            ]
+        )
         return Schedule(entries, lengths, what, rows), held
 
     # -- what it gives
 
     def _leg(
-        self, start: Start, stop: float, times: np.ndarray, x: np.ndarray, run: Mapping[str, np.ndarray],
-        status: np.ndarray, memory: dict[str, np.ndarray],
-    ) -> tuple[Leg, Memory]:  # fmt: skip
+        self,
+        start: Start,
+        stop: float,
+        times: np.ndarray,
+        x: np.ndarray,
+        run: Mapping[str, np.ndarray],
+        status: np.ndarray,
+        memory: dict[str, np.ndarray],
+    ) -> tuple[Leg, Memory]:
         single = start.x.ndim == 1
         begin = None
         if len(self.overlay) and not start.memory:
@@ -396,15 +416,29 @@ class OnDevice:
         members = np.array([OUTCOMES[int(k)] for k in status], dtype=object)
         if single:
             count = int(run["rows"][0]) if samples.shape[1] else 0
-            leg = Leg(times[:count], samples[0, :count], stop, end[0] if status[0] == 0 else run["x_end"][0],
-                      members[0], statistics=statistics, followed=followed)  # fmt: skip
+            leg = Leg(
+                times[:count],
+                samples[0, :count],
+                stop,
+                end[0] if status[0] == 0 else run["x_end"][0],
+                members[0],
+                statistics=statistics,
+                followed=followed,
+            )
             return leg, after
         return Leg(times, samples, stop, end, statistics=statistics, members=members, followed=followed), after
 
     def _followed(
-        self, start: Start, stop: float, times: np.ndarray, run: Mapping[str, np.ndarray],
-        memory: dict[str, np.ndarray], single: bool, count: int, begin: Any,
-    ) -> tuple[Followed | None, dict[str, np.ndarray]]:  # fmt: skip
+        self,
+        start: Start,
+        stop: float,
+        times: np.ndarray,
+        run: Mapping[str, np.ndarray],
+        memory: dict[str, np.ndarray],
+        single: bool,
+        count: int,
+        begin: Any,
+    ) -> tuple[Followed | None, dict[str, np.ndarray]]:
         """Held signals at the samples, and the memories of the clocks."""
         if not len(self.overlay):
             return None, {}

@@ -50,9 +50,13 @@ class StepMarch:
         names = [*flow.states, *memory]
         node = max(step.clocks.values(), default=0.0)
         self.march = March(
-            None, {n: n for n in names}, project=made.get("project"), guards=guards_of(flow, loops), step=native,
+            None,
+            {n: n for n in names},
+            project=made.get("project"),
+            guards=guards_of(flow, loops),
+            step=native,
             step_node=node,
-        )  # fmt: skip
+        )
         self.flow, self.nx, self.step, self.operations = flow, flow.nx, step, native.signature.operations
         self.begins: System | None = start
         self.carried = sum(memory.values())  # numbers
@@ -205,9 +209,16 @@ class ImplicitFixed(NativeFixed):
             raise ValueError("a memory of another state")
 
     def fixed(
-        self, start: Start, x: np.ndarray, t: float, h: float, steps: int, every: int, signals: Signals | None,
+        self,
+        start: Start,
+        x: np.ndarray,
+        t: float,
+        h: float,
+        steps: int,
+        every: int,
+        signals: Signals | None,
         **options: Any,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         assert isinstance(start, _Carrying)
         return start.carried.fixed(x, t, h, steps, every, signals=signals, **options)
 

@@ -210,10 +210,15 @@ class LaneStepper:
         ticks = memory.pop("ticks")
         stops = self._stops(ticks, start.t, stop)
         options: dict[str, Any] = dict(
-            signals=self._signals(start, stop), parameters=self.parameters, directions=self.directions, stops=stops,
-            done=None if ended is None else ended != 0, threads=s.threads, span=start.end - s.start,
+            signals=self._signals(start, stop),
+            parameters=self.parameters,
+            directions=self.directions,
+            stops=stops,
+            done=None if ended is None else ended != 0,
+            threads=s.threads,
+            span=start.end - s.start,
             most_events=s.most_events,
-        )  # fmt: skip
+        )
         if s.step is not None:
             cost = int(self.cost * max(1.0, (stop - start.t) / s.step))
             grid: dict[str, Any] = dict(start=s.start, step=s.step, cost=cost)
@@ -260,22 +265,32 @@ class LaneStepper:
             frozenset(np.flatnonzero(after["leaving"][0]).tolist()),
         )
         return Leg(
-            times[:count], run.x[0, :count], float(run.t[0]), run.x_end[0], ENDS[status],
-            statistics=self._statistics(run), followed=followed,
-        )  # fmt: skip
+            times[:count],
+            run.x[0, :count],
+            float(run.t[0]),
+            run.x_end[0],
+            ENDS[status],
+            statistics=self._statistics(run),
+            followed=followed,
+        )
 
     def _legs(
         self, run: LaneRun, start: Start, stop: float, times: np.ndarray, after: Memory, status: np.ndarray
     ) -> Leg:
-        """Of a batch."""
+        """The Leg of a batch; members that failed hold nan."""
         rules = () if self.setup.events is None else self.setup.events.events
         end = np.array(run.x_end)
         end[np.isin(status, FAILED)] = np.nan
         members = np.array([ENDS[int(k)] for k in status], dtype=object)
         followed = Followed(
-            tuple(events_of(run.marks, rules, True)), (), (run.x_begin, run.held_begin) if run.began else None,
-            self._held(start.u, np.moveaxis(run.held, 1, 0)), after["held"], *self._clocks(after), None,
-        )  # fmt: skip
+            tuple(events_of(run.marks, rules, True)),
+            (),
+            (run.x_begin, run.held_begin) if run.began else None,
+            self._held(start.u, np.moveaxis(run.held, 1, 0)),
+            after["held"],
+            *self._clocks(after),
+            None,
+        )
         return Leg(times, run.x, stop, end, statistics=self._statistics(run), members=members, followed=followed)
 
     # -- signals

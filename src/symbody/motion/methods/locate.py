@@ -63,7 +63,7 @@ def locate(
 def locate_each(
     path: Path, guards: Guards, t0: float, t1: float, before: np.ndarray, after: np.ndarray, which: Iterable[int]
 ) -> list[Crossing]:
-    """Of each of the guards `which`, that cross in (t0, t1], its crossing; in order of time. See `locate`."""
+    """The crossing of each of the guards `which`, which cross in (t0, t1], in order of time. See `locate`."""
     near = width(t0, t1)
     found = [(bracket(_element(path, guards, i), t0, float(before[i]), t1, float(after[i]), near), i) for i in which]
     return [Crossing(t, path(t), (i,)) for t, i in sorted(found)]

@@ -111,7 +111,7 @@ class Native:
         self.chunk = max(16, int(WORK / (stages * (self.march.ports.main.signature.operations + 20 * flow.nx))))
 
     def options(self, start: Start) -> dict[str, Any]:
-        """Of a call of the march."""
+        """Keyword arguments of a call of the march."""
         options: dict[str, Any] = {"parameters": self._numbers(start), "threads": self.threads}
         directions, passive = self.directions, self.passive
         if self.loops is not None:
@@ -125,7 +125,7 @@ class Native:
         return self.events == 0 and not self.signals.moving and self.signals.batch is None
 
     def _options_of(self, parts: Sequence[tuple[Native, Start]]) -> dict[str, Any]:
-        """Of a call of the march for several runs that are alike: this one is the first of them."""
+        """Keyword arguments of one march of several runs that are alike: this one is the first of them."""
         numbers = [stepper._numbers(start) or {} for stepper, start in parts]
         options = self.options(parts[0][1])
         options["parameters"] = {n: np.array([own[n] for own in numbers]) for n in numbers[0]} or None
@@ -141,9 +141,16 @@ class Native:
         return {**(self.parameters or {}), **self.loops.numbers(levels)}
 
     def fixed(
-        self, start: Start, x: np.ndarray, t: float, h: float, steps: int, every: int, signals: Signals | None,
+        self,
+        start: Start,
+        x: np.ndarray,
+        t: float,
+        h: float,
+        steps: int,
+        every: int,
+        signals: Signals | None,
         **options: Any,
-    ) -> Any:  # fmt: skip
+    ) -> Any:
         """Equal steps in one native call."""
         return self.march.fixed(self.method, x, t, h, steps, every, signals=signals, **options)
 
@@ -397,9 +404,18 @@ class NativeFixed(Native):
         return Leg(times, values, t_end, end, statistics=stats, recorded=tuple(recorded), **members)
 
     def _sampled(
-        self, start: Start, t: float, h: float, x: np.ndarray, got: np.ndarray, every: int, whole: np.ndarray,
-        on: np.ndarray, places: np.ndarray, keep: np.ndarray,
-    ) -> np.ndarray:  # fmt: skip
+        self,
+        start: Start,
+        t: float,
+        h: float,
+        x: np.ndarray,
+        got: np.ndarray,
+        every: int,
+        whole: np.ndarray,
+        on: np.ndarray,
+        places: np.ndarray,
+        keep: np.ndarray,
+    ) -> np.ndarray:
         """(..., k, nx) states at the chosen instants."""
         if on[keep].all():
             numbers = whole[keep]
@@ -421,7 +437,7 @@ class NativeFixed(Native):
 
 
 def _counts(run: Any, *names: str) -> dict[str, int]:
-    """Of one state, or of all members together."""
+    """Counts of one state, or the sums over all members."""
     found = {n: getattr(run, n) for n in names}
     return {n: int(a) if a.ndim == 0 else int(a.sum()) for n, a in found.items()}
 
@@ -447,9 +463,16 @@ class NativeAdaptive(Native):
     """Steps chosen by the error of an embedded method; samples by its continuous extension."""
 
     def __init__(
-        self, flow: Flow, method: str | Method, signals: InputSignals, rtol: float, atol: float | np.ndarray,
-        max_steps: int = 10**7, max_step: float = math.inf, **options: Any,
-    ) -> None:  # fmt: skip
+        self,
+        flow: Flow,
+        method: str | Method,
+        signals: InputSignals,
+        rtol: float,
+        atol: float | np.ndarray,
+        max_steps: int = 10**7,
+        max_step: float = math.inf,
+        **options: Any,
+    ) -> None:
         super().__init__(flow, method, signals, **options)
         self.rtol, self.atol, self.max_steps, self.max_step = rtol, atol, max_steps, max_step
 

@@ -33,7 +33,7 @@ LARGE, SPARSE = 40, 0.25  # from this size on, below this share of entries, matr
 
 
 class SciPyStepper:
-    """A Field advanced by a method of SciPy: radau, bdf, lsoda (implicit), rk45, dop853 (explicit).
+    """A VectorField advanced by a method of SciPy: radau, bdf, lsoda (implicit), rk45, dop853 (explicit).
 
     directions  (ng,) in {-1, 0, 1}: crossings of the guards that are events; None: all
     passive     (ng,) guards that only record: their crossings leave the steps as they are

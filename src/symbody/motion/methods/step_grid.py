@@ -41,9 +41,7 @@ def stride(whole: np.ndarray, steps: int) -> int:
 
 def hermite(s: np.ndarray, h: float, x0: np.ndarray, x1: np.ndarray, f0: np.ndarray, f1: np.ndarray) -> np.ndarray:
     """Cubic on [0, 1] with the values and slopes of both ends."""
-    return (
-        (1 + 2 * s) * (1 - s) ** 2 * x0 + s**2 * (3 - 2 * s) * x1 + h * s * (1 - s) * ((1 - s) * f0 - s * f1)
-    )  # fmt: skip
+    return (1 + 2 * s) * (1 - s) ** 2 * x0 + s**2 * (3 - 2 * s) * x1 + h * s * (1 - s) * ((1 - s) * f0 - s * f1)
 
 
 def together(legs: list[Leg]) -> Leg:

@@ -33,7 +33,7 @@ WHOLE = Parts(None)
 
 
 def reading(field: VectorField, signals: InputSignals | None, start: Start) -> VectorField:
-    """A Field that reads the signals of one stretch; None: it knows its own."""
+    """A VectorField that reads the signals of one stretch; None: it knows its own."""
     return field if signals is None else field.reading(lambda t, x: signals.at(t, start.u))
 
 

@@ -49,7 +49,7 @@ def _package(name: str) -> Any:
 
 
 class CvodeStepper:
-    """A Field advanced by CVODE: cvode_bdf for stiff motions, cvode_adams for smooth ones; variable order and step.
+    """A VectorField advanced by CVODE of variable order and step: cvode_bdf for stiff motions, cvode_adams for smooth.
 
     States are projected in what is returned, not inside the method, whose memory spans several steps.
     """
@@ -304,7 +304,7 @@ class _Guards:
         self.acting, self.passive = np.flatnonzero(~quiet), np.flatnonzero(quiet)
 
     def options(self, implicit: bool = False) -> dict[str, Any]:
-        """Of the solver."""
+        """Keyword arguments of the solver for the guards that act."""
         if not len(self.acting):
             return {}
 

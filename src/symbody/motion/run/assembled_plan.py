@@ -44,9 +44,13 @@ def _setup(
 
 
 def assembled(
-    connected: Connected, events: PreparedEvents | None, settings: Settings, signals: InputSignals,
-    loops: LoopGuards | None = None, watch: Watch | None = None,
-) -> Plan:  # fmt: skip
+    connected: Connected,
+    events: PreparedEvents | None,
+    settings: Settings,
+    signals: InputSignals,
+    loops: LoopGuards | None = None,
+    watch: Watch | None = None,
+) -> Plan:
     """loops: guards of closed loops; watch: who may replace their equations."""
     setup = _setup(connected.flow, events, settings, signals, loops)
     hooks = hooks_of(Making(connected, settings, signals, events, loops, watch))

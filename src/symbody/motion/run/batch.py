@@ -35,7 +35,7 @@ class Batch:
     def making(
         self, part: int | slice | None = None, apart: SideBySide | None = None, split: bool = False
     ) -> Asking[tuple[Plan, RunState] | SideBySide]:
-        """The same as questions."""
+        """The run of `made` as a generator of questions."""
         model, settings, given = self.model, self.settings, self.given
         if apart is not None and part is not None:
             settings = replace(settings, parameters=apart.parameters(settings.parameters, part))

@@ -54,7 +54,7 @@ def call_record(batch: Batch) -> dict[str, Any]:
 
 
 def call_again(data: Mapping[str, Any], functions: Callable[[str], Any], where: str) -> Batch:
-    """The same from data. functions: by the names that they were given under."""
+    """The Batch that `call_record` wrote down. functions: by the names that they were given under."""
 
     def of(value: Any) -> Any:
         return _again(value, functions, where)

@@ -124,7 +124,7 @@ def check_storable(plan: Plan) -> None:
 
 
 def packed(value: Any, arrays: dict[str, np.ndarray]) -> Any:
-    """The same with a mapping {"@": [first, shape]} for each array of doubles, whose entries go one after the other to
+    """The value with a mapping {"@": [first, shape]} for each array of doubles, whose entries are appended to
     `arrays`."""
     parts: list[np.ndarray] = []
     size = 0

@@ -71,7 +71,7 @@ ORIGIN = 4  # place in the record of a symbol
 
 
 def closed_record(batch: Batch, runs: Sequence[RecordedEnd | None], single: bool) -> dict[str, Any]:
-    """As lists, texts, numbers and arrays; None of a run that was not begun."""
+    """A run as lists, texts, numbers and arrays; None for one that was not started."""
     known: dict[int, int] = {}
     partitions: list[Any] = []
 
@@ -95,8 +95,10 @@ def equations_of(flow: Flow) -> str:
 
     def make() -> str:
         data = record(flow.rates)
-        nodes = [[kind, [*rest[0][:ORIGIN], *rest[0][ORIGIN + 1 :]]] if kind == "symbol" else [kind, *rest]
-                 for kind, *rest in data["nodes"]]  # fmt: skip
+        nodes = [
+            [kind, [*rest[0][:ORIGIN], *rest[0][ORIGIN + 1 :]]] if kind == "symbol" else [kind, *rest]
+            for kind, *rest in data["nodes"]
+        ]
         return sha256(json.dumps({**data, "checksum": "", "nodes": nodes}).encode()).hexdigest()
 
     return memory_of(flow).get("checksum", (), make)
@@ -164,7 +166,7 @@ Known = Sequence[tuple[Partition, str]]
 
 
 def _put(making: Asking[Any], batch: Batch, data: Any, known: Known, where: str) -> Asking[RecordedEnd | None]:
-    """A run made ready, and put where the file says; None where it was not begun."""
+    """A run made ready, and put where the file says; None where it was not started."""
     if data is None:
         return None
     made = yield from making
@@ -185,9 +187,13 @@ def _put(making: Asking[Any], batch: Batch, data: Any, known: Known, where: str)
             raise ValueError(f"loops watched by {data['watched']!r}")
         way = ways[_place(data["way"], len(ways))]
         marks["loops"] = Watched(
-            way, ways, float(regular), (float(stuck), int(times)), None if entered is None else tuple(entered),
+            way,
+            ways,
+            float(regular),
+            (float(stuck), int(times)),
+            None if entered is None else tuple(entered),
             Passages(*passages),
-        )  # fmt: skip
+        )
         flows = [one.connected.flow for one in ways]
         other = way.connected is not plan.connected or data["method"] != plan.settings.method
         change = Change(equations=SwitchedEquations(way.connected, way.prepared), method=data["method"])
@@ -223,7 +229,7 @@ def _state(data: Mapping[str, Any], flows: Sequence[Flow], marks: Mapping[str, A
 
 
 def _partition_choices(watch: Watch, mark: Watched, known: Known, where: str) -> list[PartitionChoice]:
-    """The ways of a run, the first as it was made ready with."""
+    """The partition choices of a run; the first is the one that it was prepared with."""
     found, out = mark.choice.constraints, []
     derived, numbers = derived_of(found.tree.mechanism), numbers_key(watch.conditioning.parameters)
     for k, (partition, checksum) in enumerate(known):

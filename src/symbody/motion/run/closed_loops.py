@@ -64,9 +64,15 @@ def for_branch(mech: Mechanism, formalism: str | None, partition: Any, settings:
 
 
 def watcher_of(
-    mech: Mechanism, formalism: str | None, partition: Any, asked: bool, found: Written, settings: Settings,
-    remade: Remade, balance: Any,
-) -> Watcher | None:  # fmt: skip
+    mech: Mechanism,
+    formalism: str | None,
+    partition: Any,
+    asked: bool,
+    found: Written,
+    settings: Settings,
+    remade: Remade,
+    balance: Any,
+) -> Watcher | None:
     """Who looks after closed loops during the motion; None where loops open and close, or no partition exists."""
     wanted: Any = "auto" if partition is None else partition
     constraints = derived_of(mech).constraints()

@@ -27,7 +27,7 @@ GROUP = 128  # runs that are on their way at a time: enough for native calls to 
 
 @dataclass(frozen=True, eq=False)
 class Ensemble:
-    """The runs of a batch of a closed mechanism; None of one that was not begun."""
+    """The runs of a batch of a closed mechanism; None for one that was not started."""
 
     batch: Batch
     runs: tuple[RecordedEnd | None, ...]
@@ -86,7 +86,7 @@ class _Runner:
 
     @property
     def ended(self) -> RecordedEnd | None:
-        """As if it ended here; None: it was not begun."""
+        """Its end, as if it ended here; None: it was not started."""
         if self.last is None or self.anchor is None or not self.anchor.state.inputs:
             return None
         return RecordedEnd(self.last, self.anchor)

@@ -331,8 +331,13 @@ def _look(flow: Flow, observed: Sequence[str]) -> System:
             raise NameLookupError(f"{flow.name} records no {n!r}. {nearest(n, record.outputs)}")
     inputs = {n: a for n, a in record.inputs.items() if n not in flow.rated}
     try:
-        return System(f"{flow.name}_look", inputs=inputs, outputs={n: record.outputs[n] for n in names},
-                      parameters=record.parameters, defaults=record.defaults)  # fmt: skip
+        return System(
+            f"{flow.name}_look",
+            inputs=inputs,
+            outputs={n: record.outputs[n] for n in names},
+            parameters=record.parameters,
+            defaults=record.defaults,
+        )
     except DefinitionError as error:
         raise DefinitionError(
             f"reward, terminate and observe read states and inputs, no accelerations: {error}"
@@ -392,8 +397,9 @@ class OnGpu(Copies):
         except ImportError:
             raise DeviceError(
                 "an environment on a device gives PyTorch tensors, and torch is not here; install it, or leave ",
-                Named("device"), " out.",
-            ) from None  # fmt: skip
+                Named("device"),
+                " out.",
+            ) from None
         from symbody.codegen.compile import compile_system
         from symbody.motion.march.device_march import DeviceMarch, even_schedule
         from symbody.motion.methods.device_stepper import equations_of

@@ -41,7 +41,7 @@ def check_parameters(flow: Flow, parameters: Mapping[str, Any], mech: Mechanism 
 
 
 def _without_default(flow: Flow) -> dict[str, list[str]]:
-    """Of each System of the Flow: parameters that have no default."""
+    """Parameters without a default, by System of the Flow."""
     found = {kind: [n for n in s.parameters if s.default(n) is None] for kind, s in flow.systems.items()}
     return {kind: names for kind, names in found.items() if names}
 

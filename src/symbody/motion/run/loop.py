@@ -1,4 +1,9 @@
-"""The loop of a run: stretch after stretch, and between them what the hooks answer."""
+"""The loop of a run: stretch after stretch, and between them what the hooks answer.
+
+Motion is smooth but for some instants. A stepper advances a stretch up to the next of them; there hooks answer with a
+Change, of which the next RunState is made. Nothing is altered in place: a run can end, be saved and go on between any
+two stretches, with the same bits.
+"""
 
 from __future__ import annotations
 
@@ -69,7 +74,7 @@ def advance(plan: Plan, state: RunState, interrupted: Callable[[], bool] = lambd
 
 
 def course(plan: Plan, state: RunState, interrupted: Callable[[], bool]) -> Course:
-    """The same as questions: each Step, and whatever hooks ask for, is sent its answer."""
+    """`advance` as a generator: each StretchStep, and each Ask of a hook, is sent its answer."""
     settings, end = plan.settings, state.end
     wanted = settings.sampling.times(settings.start, end, settings.step)
     if not state.inputs:  # a run that has not begun

@@ -27,8 +27,9 @@ def read_device(device: Any, precision: Any, reduce: Any) -> str | None:
     if device in (None, "cpu"):
         for name, value, usual in (("precision", precision, "double"), ("reduce", tuple(reduce), ())):
             if value != usual:
-                raise DefinitionError(Named(name, repr(value)), " belongs to a run on a device; give ",
-                                      Named("device", "'cuda'"), ".")  # fmt: skip
+                raise DefinitionError(
+                    Named(name, repr(value)), " belongs to a run on a device; give ", Named("device", "'cuda'"), "."
+                )
         return None
     if not isinstance(device, str) or not re.fullmatch(r"cuda(:\d+)?", device):
         raise wrong_argument("device", device, "'cuda', 'cuda:1' and so on, or None for the processor")

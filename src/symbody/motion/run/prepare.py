@@ -31,14 +31,18 @@ from symbody.motion.trajectory.outcome import Outcome
 
 
 def prepared(
-    model: RunModel, settings: Settings, duration: float, given: Mapping[str, Any], partition: Any = None,
+    model: RunModel,
+    settings: Settings,
+    duration: float,
+    given: Mapping[str, Any],
+    partition: Any = None,
     split: bool = False,
-) -> Asking[tuple[Plan, RunState] | SideBySide]:  # fmt: skip
+) -> Asking[tuple[Plan, RunState] | SideBySide]:
     """The Plan of a run, and its state at the start; numbers of closed loops are asked for, as in a run.
 
     given: initial values of states by name, None where the default is meant.
 
-    split: whether a batch is to be cut into parts; then, and where its members cannot advance together, an Apart.
+    split: whether a batch is to be cut into parts; then, and where its members cannot advance together, a SideBySide.
     """
     mech = model.mechanism
     notes = check_bodies(mech, settings.parameters) if mech is not None else []
@@ -84,7 +88,7 @@ def _plain(value: Any) -> Any:
 
 
 def fresh(plan: Plan, held: Held, x: np.ndarray, end: float, notes: list[str], **more: Any) -> RunState:
-    """A run that has not begun."""
+    """A run that has not started."""
     outcomes = None if x.ndim == 1 else np.full(len(x), Outcome.FINISHED, dtype=object)
     return RunState(plan.settings.start, x, end, held, notes=Log(notes), outcomes=outcomes, **more)
 
@@ -93,9 +97,15 @@ class _Closed:
     """The start of a mechanism with closed loops."""
 
     def __init__(
-        self, model: RunModel, settings: Settings, duration: float, partition: Any, found: Written,
-        start: Mapping[str, Any], notes: list[str],
-    ) -> None:  # fmt: skip
+        self,
+        model: RunModel,
+        settings: Settings,
+        duration: float,
+        partition: Any,
+        found: Written,
+        start: Mapping[str, Any],
+        notes: list[str],
+    ) -> None:
         mech = model.closed
         assert mech is not None
         self.model, self.mech, self.settings, self.duration = model, mech, settings, duration
@@ -141,15 +151,28 @@ class _Closed:
         acted = bool(found.assignments) or any(rule.acts for rule in rules) or driven
         balance = None if acted else EnergyBalance(self.mech, self.settings.parameters, self.settings.slow)
         return watcher_of(
-            self.mech, self.model.formalism, partition, self.partition is not None, found, self.settings, self._remade,
+            self.mech,
+            self.model.formalism,
+            partition,
+            self.partition is not None,
+            found,
+            self.settings,
+            self._remade,
             balance,
-        )  # fmt: skip
+        )
 
 
 def corrected(
-    flow: Flow, signals: InputSignals, held: Held, settings: Settings, given: Mapping[str, Any], x: np.ndarray,
-    notes: list[str], watcher: Watcher | None = None, mark: Watched | None = None,
-) -> Asking[np.ndarray]:  # fmt: skip
+    flow: Flow,
+    signals: InputSignals,
+    held: Held,
+    settings: Settings,
+    given: Mapping[str, Any],
+    x: np.ndarray,
+    notes: list[str],
+    watcher: Watcher | None = None,
+    mark: Watched | None = None,
+) -> Asking[np.ndarray]:
     """The start corrected: unit quaternions, closed loops, driven joints at their laws."""
     if flow.project is None:
         return x

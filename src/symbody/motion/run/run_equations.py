@@ -108,9 +108,14 @@ def _rule_key(rule: When) -> Any:
 
 
 def open_flow(
-    mech: Any, formalism: str | None, outputs: Any, inputs: Any, balance: bool = False, partition: Any = None,
+    mech: Any,
+    formalism: str | None,
+    outputs: Any,
+    inputs: Any,
+    balance: bool = False,
+    partition: Any = None,
     slow: float = SLOW,
-) -> Flow:  # fmt: skip
+) -> Flow:
     """The Flow of a model with all its inputs open."""
     loops = isinstance(mech, Mechanism) and bool(mech.cuts or mech.couplings)
     if partition is not None and not loops:

@@ -4,7 +4,7 @@
     sampling=101              sampling=sb.Sampling(101, period=0.01)
     closing=["crank"]         closing=sb.Reduced(["crank"])        closing=sb.Augmented(alpha=5, beta=5)
 
-Names of before (rtol, samples, partition, ...) pass through the same table, and mean the fields of these records.
+Fields of these records may be given one by one, too (rtol, samples, partition, ...): they are rows of the same table.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ INSTANTS = 1000  # that a run has at least, told apart by doubles
 
 @dataclass(frozen=True)
 class Tolerance:
-    """Of methods that choose their steps. absolute None: as `relative`, in the units of each state."""
+    """Tolerances of methods that choose their steps. absolute None: as `relative`, in the units of each state."""
 
     relative: float = RTOL
     absolute: float | None = None

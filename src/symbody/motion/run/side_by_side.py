@@ -82,9 +82,15 @@ def side_by_side(count: int, run: Callable[[int], Trajectory], wanted: np.ndarra
             rows.setdefault(name, []).append(values)
     assert first is not None
     return first.replace(
-        t=wanted, values={name: np.stack(found) for name, found in rows.items()}, outcome=worst(outcomes),
-        outcomes=outcomes, statistics=statistics, events=tuple(events), notes=_shortened(notes), run=None,
-    )  # fmt: skip
+        t=wanted,
+        values={name: np.stack(found) for name, found in rows.items()},
+        outcome=worst(outcomes),
+        outcomes=outcomes,
+        statistics=statistics,
+        events=tuple(events),
+        notes=_shortened(notes),
+        run=None,
+    )
 
 
 def _shortened(notes: list[str]) -> tuple[str, ...]:

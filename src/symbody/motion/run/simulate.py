@@ -1,4 +1,9 @@
-"""sb.simulate: the motion of a Mechanism, a System with states, or a Flow, as a Trajectory; sb.resume goes on."""
+"""sb.simulate: the motion of a Mechanism, a System with states, or a Flow, as a Trajectory; sb.resume goes on.
+
+Arguments become a Batch, what was asked for as one record (`batch.py`); `prepare.py` makes of it a Plan (equations,
+stepper, hooks) and a RunState, which `loop.py` advances. Members of a batch go together, or side by side where each
+needs a course of its own. docs/simulation.md draws the whole.
+"""
 
 from __future__ import annotations
 
@@ -97,8 +102,8 @@ def simulate(
                 that they reject, and a batch those of each member
     threads     of a batch; progress: whether a bar is shown
 
-    rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, by their names
-    of before.
+    rtol, atol, samples, period, partition, formulation, alpha and beta are fields of the records above, given one by
+    one.
     """
     batch, o = recorded_call(
         mech, duration, step, q0, qd0, inputs, method, outputs, parameters, events, closing, tolerance, sampling,
@@ -128,11 +133,22 @@ def simulate(
 
 
 def recorded_call(
-    mech: Any, duration: Any, step: Any = None, q0: Any = None, qd0: Any = None, inputs: Any = None,
-    method: str = "auto", outputs: Any = None, parameters: Mapping[str, Any] | None = None, events: Iterable[When] = (),
-    closing: Any = None, tolerance: Any = None, sampling: Any = None, states0: Mapping[str, Any] | None = None,
+    mech: Any,
+    duration: Any,
+    step: Any = None,
+    q0: Any = None,
+    qd0: Any = None,
+    inputs: Any = None,
+    method: str = "auto",
+    outputs: Any = None,
+    parameters: Mapping[str, Any] | None = None,
+    events: Iterable[When] = (),
+    closing: Any = None,
+    tolerance: Any = None,
+    sampling: Any = None,
+    states0: Mapping[str, Any] | None = None,
     options: Mapping[str, Any] | None = None,
-) -> tuple[Batch, Mapping[str, Any]]:  # fmt: skip
+) -> tuple[Batch, Mapping[str, Any]]:
     """What the arguments of `simulate` ask for, checked; and its options by name."""
     o = read_options(dict(options or {}), NAMED, tolerance, sampling, closing)
     duration, step, t0, rtol, atol = check_numbers(duration, step, o["t0"], o["rtol"], o["atol"])
@@ -152,10 +168,6 @@ def recorded_call(
     partition = formulated(mech, o["formalism"], o["partition"], o["formulation"], o["alpha"], o["beta"])
     model = RunModel(mech, o["formalism"], inputs, outputs, _rules(events))
     return Batch(model, settings, duration, given, partition), o
-
-
-def _plain(number: Any) -> Any:
-    return None if number is None else float(number)
 
 
 NAMED = tuple(n for n in inspect.signature(simulate).parameters if n != "options")
@@ -192,9 +204,8 @@ def _one_by_one(
     whole: SideBySide | None = None,
     checkpoint: str | Path | None = None,
 ) -> Trajectory:
-    """Runs side by side; those of `layout` begin with member `first` of the whole batch.
-
-    Those with closed loops, each with a partition of its own, go side by side.
+    """Members of a batch run one by one, from member `first` of `whole`; with closed loops they go side by side, each
+    with a partition of its own.
     """
     of = whole or apart
     if batch.model.closed is None:
@@ -278,7 +289,7 @@ def resume(
     progress: bool = False,
     checkpoint: str | Path | None = None,
 ) -> Trajectory:
-    """The same run, longer by `duration` seconds (None: up to the end that was asked for), as if never interrupted.
+    """Continues a run by `duration` seconds (None: up to the end that was asked for), as if never interrupted.
 
     source   a Trajectory of `simulate`, or a checkpoint file
     inputs   for a file: Python functions, which no file holds, again under the names that `simulate` was given
@@ -316,7 +327,7 @@ def _further(ended: RecordedEnd, goal: float) -> tuple[Plan, RunState]:
 
 
 def _going_on(members: Ensemble, k: int, goal: float) -> Asking[Any]:
-    """The same of a member; one that has not begun is made as it would have been."""
+    """Plan and state of member k up to `goal` (s); a member that has not started is made as it would have been."""
     ended = members.runs[k]
     if ended is not None:
         return _further(ended, goal)

@@ -1,4 +1,8 @@
-"""Trajectory: the result of a simulation, labelled arrays over time with units, an outcome and statistics."""
+"""Trajectory: the result of a simulation, labelled arrays over time with units, an outcome and statistics.
+
+It says itself what its numbers mean: names, labels and units of components, how the run ended, what happened on the
+way. So its files, tables and plots need no model.
+"""
 
 from __future__ import annotations
 
@@ -105,7 +109,7 @@ class Trajectory:
         self.__dict__.update(state)
 
     def replace(self, **changes: Any) -> Trajectory:
-        """The same Trajectory with some fields changed."""
+        """A copy with some fields changed."""
         return _replace(self, **changes)
 
     def __repr__(self) -> str:

@@ -1,4 +1,8 @@
-"""The command line: `symbody COMMAND MODEL`. One file a command; this one lists them."""
+"""The command line: `symbody COMMAND MODEL`. One file a command; this one lists them.
+
+A command reads words into the arguments of one call of the library and prints what it returns; no physics is computed
+here. What is wrong is one sentence on stderr and an exit status.
+"""
 
 from __future__ import annotations
 

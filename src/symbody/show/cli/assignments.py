@@ -130,7 +130,7 @@ def partition_choice(mech: Mechanism, given: Sequence[str] | None) -> str | list
 
 @reading_options()
 def independent_increments(mech: Mechanism, given: Sequence[str] | None) -> list[str] | None:
-    """The same for a linear model, which is reduced at one point: names only; None leaves the choice to it."""
+    """Independent joints of a linear model, which is reduced at one point: names only; None leaves the choice to it."""
     chosen = partition_choice(mech, given)
     if isinstance(chosen, str) and chosen != "auto":
         raise typer.BadParameter(

@@ -28,7 +28,7 @@ def facts(name: str) -> dict[str, Any]:
 
 
 def computed_facts(name: str) -> dict[str, Any]:
-    """The same from the model itself."""
+    """The facts of a bundled model, computed from the model itself."""
     mechanism = load(name)
     return {
         "bodies": len(mechanism.bodies),

@@ -33,8 +33,11 @@ if TYPE_CHECKING:
 
 TYPED = (NameLookupError, ParseError, ExpressionError)
 # how the library names what options give -> the option, with what was given under its name
-_SAID = ((r"input '(?:tau\.)?([^']*)'", r"--input \1"), (r"output '([^']*)'", r"--output \1"),
-         (r"the guard of event '([^']*)'", r"--stop-when '\1'"))  # fmt: skip
+_SAID = (
+    (r"input '(?:tau\.)?([^']*)'", r"--input \1"),
+    (r"output '([^']*)'", r"--output \1"),
+    (r"the guard of event '([^']*)'", r"--stop-when '\1'"),
+)
 
 P = ParamSpec("P")
 T = TypeVar("T")

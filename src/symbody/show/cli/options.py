@@ -90,10 +90,6 @@ FORMALISMS = Annotated[
         help="auto, newton_euler, base, ...; may be repeated.",
     ),
 ]
-QUANTITY = Annotated[
-    str,
-    typer.Option("--quantity", "-q", autocompletion=completion.quantities, help="inverse, semi_explicit or forward."),
-]
 QUANTITIES = Annotated[
     list[str] | None,
     typer.Option(

@@ -82,7 +82,7 @@ def energy_drift(traj: Trajectory) -> dict[str, float | None] | None:
 
 
 def trajectory_text(facts: dict[str, Any], asked: list[str]) -> str:
-    """The same for people. asked: quantities whose values are shown besides coordinates and velocities."""
+    """The facts as text for people. asked: quantities whose values are shown besides coordinates and velocities."""
     lines = [f"{facts['model']}: {advice(facts['outcome']['text'])}"]
     lines += [f"note: {note}" for note in facts["notes"]]
     lines.append(_how(facts))

@@ -124,8 +124,16 @@ class _Placer:
     def belongs(self, name: str, children: dict[str, list[tuple[str, int]]]) -> bool:
         return name in children or any(o in children for o, _ in self.links[name])
 
-    def spine(self, children: dict[str, list[tuple[str, int]]], used: set[int], rings: list[int], first: str,
-              column: float, band: int, entry: int) -> None:  # fmt: skip
+    def spine(
+        self,
+        children: dict[str, list[tuple[str, int]]],
+        used: set[int],
+        rings: list[int],
+        first: str,
+        column: float,
+        band: int,
+        entry: int,
+    ) -> None:
         """Place a chain with all that hangs on it. entry: -1 the parent is above, 1 below, 0 there is none."""
         names = self.deepest(children, first)
         spine = _Spine(names, {n: [] for n in names}, {n: [] for n in names})
@@ -163,8 +171,9 @@ class _Placer:
         for s, at, side in pending:
             self.branch(children, used, rings, s, at, band, side)
 
-    def slots(self, found: list[_Slot], x: float, row: float, side: int, band: int,
-              pending: list[tuple[_Slot, float, int]]) -> None:  # fmt: skip
+    def slots(
+        self, found: list[_Slot], x: float, row: float, side: int, band: int, pending: list[tuple[_Slot, float, int]]
+    ) -> None:
         """Columns of slots, the way to the parent in the middle."""
         entry = [s for s in found if s.kind == "entry"]
         others = [s for s in found if s.kind != "entry"]
@@ -181,8 +190,16 @@ class _Placer:
             elif s.kind == "ring":
                 self.rings.append((s.bond, (at, row + side), side))
 
-    def branch(self, children: dict[str, list[tuple[str, int]]], used: set[int], rings: list[int], s: _Slot, at: float,
-               band: int, side: int) -> None:  # fmt: skip
+    def branch(
+        self,
+        children: dict[str, list[tuple[str, int]]],
+        used: set[int],
+        rings: list[int],
+        s: _Slot,
+        at: float,
+        band: int,
+        side: int,
+    ) -> None:
         """Find a band with room for a branch that leaves at column `at`, and place it there."""
         width = self.extent(children, s.name)
         target = band + side

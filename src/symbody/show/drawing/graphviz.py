@@ -16,8 +16,10 @@ def graphviz_layout(graph: BondGraph) -> BondLayout:
     """Places in columns and rows; names go in as numbers, so that nothing needs quoting."""
     program = shutil.which("neato")
     if program is None:
-        raise DefinitionError("layout='graphviz' needs the program neato of Graphviz, which is not installed. "
-                              "Install it, or take layout='own'.")  # fmt: skip
+        raise DefinitionError(
+            "layout='graphviz' needs the program neato of Graphviz, which is not installed. "
+            "Install it, or take layout='own'."
+        )
     number = {name: k for k, name in enumerate(graph.elements)}
     edges = "".join(f"{number[b.tail]} -- {number[b.head]} [len=1.4];" for b in graph.bonds)
     text = f"graph g {{ overlap=false; {edges} }}"

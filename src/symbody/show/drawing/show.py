@@ -1,4 +1,8 @@
-"""A Mechanism for the eye: its skeleton as a figure."""
+"""A Mechanism for the eye: its skeleton as a figure.
+
+What is drawn, points and directions at a configuration, comes from `skeleton.py`, which knows of no figure;
+`planar.py` and `spatial.py` draw it.
+"""
 
 from __future__ import annotations
 

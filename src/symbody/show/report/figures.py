@@ -21,7 +21,7 @@ def figure_html(figure: Any, alternative: str) -> str:
 
 
 def timed_figure_html(figure: Any, alternative: str) -> str:
-    """The same of a figure over time, with a line at the instant that the animation shows."""
+    """`figure_html` of a figure over time, with a line at the instant that the animation shows."""
     figure.draw_without_rendering()  # the layout is known then
     box = figure.get_tightbbox()
     width = float(box.width)

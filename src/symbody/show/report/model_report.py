@@ -1,4 +1,8 @@
-"""write_report: a Mechanism, its equations and its motion as one HTML file that opens anywhere, without a network."""
+"""write_report: a Mechanism, its equations and its motion as one HTML file that opens anywhere, without a network.
+
+Each section takes records and gives HTML (`sections.py`): pictures as SVG, formulas as MathML, the motion as a 3-D
+animation; whatever they need stands in the file itself.
+"""
 
 from __future__ import annotations
 
@@ -136,7 +140,7 @@ def _lead(mech: Mechanism) -> str:
 
 
 def _freedom(mech: Mechanism) -> object:
-    """Of the closed mechanism, without driven joints; a dash where its loops do not close."""
+    """Degrees of freedom of the closed mechanism, without driven joints; a dash where its loops do not close."""
     driven = sum(s.nv for s in mech.slots if s.mode == "driven")
     if not (mech.cuts or mech.couplings):
         return mech.nv - driven

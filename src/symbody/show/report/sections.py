@@ -220,7 +220,7 @@ def simulation_section(trajectory: Trajectory) -> Section:
 
 
 def _paths(trajectory: Trajectory) -> str:
-    """Of each recorded point that moves, the path in the plane in which it moves most."""
+    """Figures of the path of each recorded point that moves, in the plane in which it moves most."""
     out = ""
     for name, values in trajectory.values.items():
         array = np.asarray(values, dtype=float)

@@ -1,4 +1,8 @@
-"""Frequency response of linear models: G = C (s - A)^-1 B + D + s D1 + s^2 D2 at s = i omega, Bode data and figure."""
+"""Frequency response of linear models: G = C (s - A)^-1 B + D + s D1 + s^2 D2 at s = i omega, Bode data and figure.
+
+D1 and D2 stand for outputs that depend on rates of inputs. A is brought to Hessenberg form once, so that each frequency
+costs O(n^2) (Laub 1981).
+"""
 
 from __future__ import annotations
 
@@ -57,7 +61,7 @@ class Response:
         return self.values[:, o, i]
 
     def peaks(self) -> list[tuple[str, str, float, list[tuple[float, float]]]]:
-        """Of each channel: input, output, |G| at the lowest frequency, and (Hz, |G|) of its local maxima."""
+        """For each channel: input, output, |G| at the lowest frequency, and (Hz, |G|) of its local maxima."""
         out = []
         for o, output in enumerate(self.outputs):
             for i, given in enumerate(self.inputs):

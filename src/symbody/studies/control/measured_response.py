@@ -82,9 +82,12 @@ def experimental_response(
         raise DefinitionError(f"segment={length}, overlap={overlap}; expected 4 to {n} samples and a share below 1.")
     shared = round(overlap * length)
     options: dict[str, Any] = {
-        "fs": 1 / dt, "window": get_window(window, length), "nperseg": length, "noverlap": shared,
+        "fs": 1 / dt,
+        "window": get_window(window, length),
+        "nperseg": length,
+        "noverlap": shared,
         "detrend": "constant" if detrend else False,
-    }  # fmt: skip
+    }
     f, Suu = csd(given, given, **options)
     with np.errstate(divide="ignore", invalid="ignore"):
         columns, coherences = [], []

@@ -32,8 +32,10 @@ def symbolic_transfer(system: System, input: Any = 0, output: Any = 0) -> System
         nu = matrices["B"].shape[1]
         matrices["C"] = system.outputs["C"]
         matrices["D"] = system.outputs.get("D", np.full((len(matrices["C"]), nu), graph.zero, dtype=object))
-        names = {"inputs": tuple(f"u{k + 1}" for k in range(nu)),
-                 "outputs": tuple(f"y{k + 1}" for k in range(len(matrices["C"])))}  # fmt: skip
+        names = {
+            "inputs": tuple(f"u{k + 1}" for k in range(nu)),
+            "outputs": tuple(f"y{k + 1}" for k in range(len(matrices["C"]))),
+        }
     else:
         matrices, names = jacobian_matrices(system), names_of(system)
     i, o = indices(input, names["inputs"], "input"), indices(output, names["outputs"], "output")
@@ -49,9 +51,16 @@ def symbolic_transfer(system: System, input: Any = 0, output: Any = 0) -> System
     used = set(free_symbols([*outputs["numerator"], *outputs["denominator"]]))
     inputs = {n: a for n, a in system.inputs.items() if any(s in used for s in a.flat)}
     made = system.replace(
-        name=f"{system.name}_transfer", inputs=inputs, outputs=outputs, states={}, guards={}, resets={}, residuals={},
-        units={}, origins=dict.fromkeys(outputs, "Faddeev-LeVerrier"),
-    )  # fmt: skip
+        name=f"{system.name}_transfer",
+        inputs=inputs,
+        outputs=outputs,
+        states={},
+        guards={},
+        resets={},
+        residuals={},
+        units={},
+        origins=dict.fromkeys(outputs, "Faddeev-LeVerrier"),
+    )
     return optimize_system(made, "standard")
 
 

@@ -15,10 +15,12 @@ FAST, SLOW = 1e-5, 0.5  # s between samples of a robot's motion, beyond which th
 LOST = 0.5  # share of samples without numbers above which a record is refused
 FLAT = 1e-9  # range of a signal, relative to the largest of its kind, below which it is constant
 FACTORS = {
-    180 / np.pi: "degrees", np.pi / 180: "radians where degrees were expected",
+    180 / np.pi: "degrees",
+    np.pi / 180: "radians where degrees were expected",
     60 / (2 * np.pi): "revolutions a minute",
-    1000.0: "thousandths (mm, N mm, mA, ms)", 1e-3: "thousands (kN m, km)",
-}  # fmt: skip
+    1000.0: "thousandths (mm, N mm, mA, ms)",
+    1e-3: "thousands (kN m, km)",
+}
 ALIKE = 0.15  # relative distance from such a factor that makes it suspicious
 
 

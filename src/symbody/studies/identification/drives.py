@@ -12,7 +12,6 @@ import numpy as np
 
 from symbody.basics.arguments import declared
 from symbody.basics.errors import DataError, real_argument
-from symbody.studies.identification.estimators.consistent import pseudo_inertia
 from symbody.studies.identification.extra_columns import PAYLOAD
 from symbody.studies.identification.linear_fit import determined, least_squares
 from symbody.studies.identification.linear_inverse import InverseModel
@@ -148,12 +147,6 @@ def _decimated_load(
     out = flat.reshape(len(index), *y.shape[1:])
     assert len(out) == len(like.z)
     return out
-
-
-def load_is_physical(load: dict[str, float]) -> bool:
-    """Whether a rigid body can have the ten parameters of a load."""
-    pi = np.array([load.get(f"{PAYLOAD}.{n}", 0.0) for n in TEN])
-    return bool(np.linalg.eigvalsh(pseudo_inertia(pi))[0] > 0)
 
 
 def fitted_load(

@@ -52,8 +52,11 @@ def energy_equations(model: InverseModel, series: Series, span: float | None = N
     stored = _stored(model, series, [model.columns[k] for k in kept])
     power = np.column_stack([np.einsum("nr,nrb->nb", qd, y[:, :, rest]), np.sum(qd * z, axis=1)])
     wanted = len(series) // (ROWS * len(model.columns))
-    step = max(wanted, 2) if span is None else max(round(real_argument("span", span, "a time in s", above=0.0) /
-                                                         series.period), 1)  # fmt: skip
+    step = (
+        max(wanted, 2)
+        if span is None
+        else max(round(real_argument("span", span, "a time in s", above=0.0) / series.period), 1)
+    )
     rows, right, index = [], [], []
     for piece in series.pieces:
         t = series.t[piece]
@@ -95,8 +98,15 @@ def _integrals(t: np.ndarray, values: np.ndarray) -> np.ndarray:
     return np.asarray(cumulative_simpson(values, x=t, axis=0, initial=0.0))
 
 
-def _record(model: InverseModel, y: np.ndarray, z: np.ndarray, series: Series, index: np.ndarray, row: str,
-            notes: tuple[str, ...]) -> MeasuredEquations:  # fmt: skip
+def _record(
+    model: InverseModel,
+    y: np.ndarray,
+    z: np.ndarray,
+    series: Series,
+    index: np.ndarray,
+    row: str,
+    notes: tuple[str, ...],
+) -> MeasuredEquations:
     starts = np.searchsorted(index, [p.start for p in series.pieces])
     breaks = tuple(int(s) for s in starts if 0 < s < len(index))
     units = tuple(model.units[c] for c in model.columns)

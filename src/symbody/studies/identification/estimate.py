@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class Whiteness:
-    """Of the residuals of one row: neighbouring errors that are alike make plain standard deviations too small.
+    """Whiteness of the residuals of one row: alike neighbouring errors make plain standard deviations too small.
 
     correlation  with the one before
     p_value      of Ljung and Box's test that the residuals are white

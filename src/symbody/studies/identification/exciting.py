@@ -45,7 +45,7 @@ AMPLITUDE = 3.0  # bound of a coefficient, in units that reach a limit by themse
 
 @dataclass(frozen=True)
 class JointLimits:
-    """Of one joint: q between lower and upper, |qd|, |qdd| and |tau| at most; None: no limit."""
+    """Limits of one joint: q between lower and upper, |qd|, |qdd| and |tau| at most; None: no limit."""
 
     lower: float | None = None
     upper: float | None = None
@@ -128,9 +128,14 @@ class _Problem:
     """Criterion, limits and their gradients in the coefficients c (m, n), flattened."""
 
     def __init__(
-        self, model: InverseModel, shape: Basis, limits: Sequence[JointLimits], criterion: str,
-        cartesian: Sequence[CartesianLimit], clear: Callable[[np.ndarray], Any] | None,
-    ) -> None:  # fmt: skip
+        self,
+        model: InverseModel,
+        shape: Basis,
+        limits: Sequence[JointLimits],
+        criterion: str,
+        cartesian: Sequence[CartesianLimit],
+        clear: Callable[[np.ndarray], Any] | None,
+    ) -> None:
         self.model, self.basis, self.limits, self.criterion = model, shape, limits, criterion
         self.n = len(model.labels)
         self.kernel = model.kernel
@@ -508,7 +513,7 @@ class _Kept:
             self.value, self.x = value, scaled
 
     def gradient(self, x: np.ndarray) -> np.ndarray:
-        """Of the criterion; asked for once at each iterate."""
+        """Gradient of the criterion; asked for once at each iterate."""
         self.take(x)
         return self.problem.gradient(x)
 

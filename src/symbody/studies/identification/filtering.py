@@ -144,7 +144,7 @@ def prepare(
 
 
 def default_factor(series: Series) -> int:
-    """Of decimation, by the rule in the head of this file; 1 for a record that was not filtered."""
+    """Factor of decimation by the rule in the head of this file; 1 for a record that was not filtered."""
     if series.cutoff is None:
         return 1
     shortest = min(p.stop - p.start for p in series.pieces)

@@ -72,8 +72,9 @@ def gear_columns(
         used = [j for j in range(len(labels)) if g[k, j]]
         for law in laws:
             signal, unit = MOTOR_LAWS[law]
-            speed = " + ".join(f"({float(g[k, j])!r})*{'qdd' if law == 'rotor' else 'qd'}_{identifier(labels[j])}"
-                               for j in used)  # fmt: skip
+            speed = " + ".join(
+                f"({float(g[k, j])!r})*{'qdd' if law == 'rotor' else 'qd'}_{identifier(labels[j])}" for j in used
+            )
             entry = f"sign({speed})" if signal == "sign" else f"({speed})"
             rows = {labels[j]: f"({float(g[k, j])!r})*{entry}" for j in used}
             out.append(Extra(f"{label}.motor_{law}", rows, unit))

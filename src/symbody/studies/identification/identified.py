@@ -92,9 +92,13 @@ def _body(body: Body, pi: np.ndarray, number: Any, unphysical: bool) -> Body:
     tensor = origin - m * (com @ com * np.eye(3) - np.outer(com, com))
     nodes = np.vectorize(lambda x: number(float(x)), otypes=[object])
     return dataclasses.replace(
-        body, mass=number(m), com=nodes(com), inertia=nodes(tensor), physical=body.physical and not unphysical,
+        body,
+        mass=number(m),
+        com=nodes(com),
+        inertia=nodes(tensor),
+        physical=body.physical and not unphysical,
         origin=f"{body.origin} (identified)".strip(),
-    )  # fmt: skip
+    )
 
 
 def _model(estimate: Estimate) -> InverseModel:

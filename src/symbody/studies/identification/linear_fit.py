@@ -23,7 +23,7 @@ def lengths(y: np.ndarray) -> np.ndarray:
 
 
 def condition_of(y: np.ndarray) -> float:
-    """Of the columns, scaled to unit length."""
+    """Condition number of the columns, scaled to unit length."""
     if not y.shape[1]:
         return 1.0
     s = np.linalg.svd(y / lengths(y), compute_uv=False)

@@ -142,7 +142,7 @@ class InverseModel:
     def equations(self, series: Series, factor: int | None = None, least_speed: Any = 0.0) -> MeasuredEquations:
         """The equations of a record with q, qd, qdd and tau: `prepare` makes them of raw ones.
 
-        factor       of parallel decimation; None: the default of `signals.py`, 1: every sample
+        factor       of parallel decimation; None: the default of `filtering.py`, 1: every sample
         least_speed  rad/s or m/s, one number or label -> number: samples of a row at lower speeds are left out, where
                      friction is not what its law says
         """
@@ -166,9 +166,16 @@ class InverseModel:
             notes += scale_notes(z, y @ self.base_prior, self.rows)
         starts = np.searchsorted(index, [p.start for p in pieces])
         out = MeasuredEquations(
-            y, z, series.t[index], self.rows, self.base_names, tuple(self.units[c] for c in self.columns),
-            tuple(notes), tuple(int(s) for s in starts if 0 < s < len(index)), series.source,
-        )  # fmt: skip
+            y,
+            z,
+            series.t[index],
+            self.rows,
+            self.base_names,
+            tuple(self.units[c] for c in self.columns),
+            tuple(notes),
+            tuple(int(s) for s in starts if 0 < s < len(index)),
+            series.source,
+        )
         return out.without_slow(qd[index], self._speeds(least_speed)) if np.any(self._speeds(least_speed)) else out
 
     def measured(self, series: Series) -> tuple[np.ndarray, np.ndarray]:
@@ -261,9 +268,7 @@ def inverse_model(
     rows = labels if not closed else tuple(labels[k] for k in _independent(full, partition))
     units = (*(c.unit or _unit(full, c.owner, c.quantity) for c in known), *(e.unit for e in extras))
     prior = np.concatenate([parameter_values(full), [e.value for e in extras]])
-    return InverseModel(
-        full, names, units, prior, tuple(columns), matrix, base, tuple(rows), system, tuple(notes)
-    )  # fmt: skip
+    return InverseModel(full, names, units, prior, tuple(columns), matrix, base, tuple(rows), system, tuple(notes))
 
 
 def _independent(mech: Mechanism, partition: Any) -> tuple[int, ...]:

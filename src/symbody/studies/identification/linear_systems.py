@@ -12,7 +12,6 @@ import numpy as np
 
 from symbody.basics.arguments import declared
 from symbody.basics.errors import DefinitionError, NameLookupError, nearest
-from symbody.mechanics.formalisms.numeric_relations import greedy_relations, rounded
 from symbody.symbolic.expr.derivative import jacobian
 from symbody.symbolic.expr.walk import free_symbols, substitute
 from symbody.symbolic.system.system import System, node_array
@@ -43,28 +42,3 @@ def linear_regressor(system: System, output: str, parameters: Sequence[str]) -> 
     names = {f"Y[:, {k}]": s.data.name for k, s in enumerate(symbols)}
     outputs = {"Y": node_array(list(y.flat), system.graph).reshape(y.shape), "f0": rest}
     return System(f"{system.name}_regressor", inputs=dict(system.inputs), outputs=outputs, origins=names)
-
-
-def independent_columns(
-    system: System, tolerance: float = 1e-9, states: int = 64, seed: int = 0
-) -> tuple[list[int], np.ndarray]:
-    """(independent columns of a System's Y from left to right, (kept, p) matrix that groups the others with them).
-
-    At random inputs in [-1, 1] and parameters at their defaults: identities such as sin^2 + cos^2 = 1 and constants are
-    seen as what they are, and coefficients that are simple fractions are rounded to them.
-    """
-    rng = np.random.default_rng(seed)
-    kernel = system.compile("python")
-    given = {n: rng.uniform(-1, 1, (states, *a.shape)) for n, a in system.inputs.items()}
-    found = kernel(**given)
-    y = np.asarray(found.Y if len(system.outputs) > 1 else found)
-    y = np.broadcast_to(y, (states, *system.outputs["Y"].shape)).reshape(-1, system.outputs["Y"].shape[1])
-    relations, _ = greedy_relations(y, tolerance)
-    gone = dict(relations)
-    kept = [k for k in range(y.shape[1]) if k not in gone]
-    matrix = np.zeros((len(kept), y.shape[1]))
-    matrix[range(len(kept)), kept] = 1.0
-    for d, weights in gone.items():
-        for k, w in weights.items():
-            matrix[kept.index(k), d] = float(rounded(w))
-    return kept, matrix

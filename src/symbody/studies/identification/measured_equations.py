@@ -1,4 +1,4 @@
-"""Equations: a linear system of measured rows, Y x = z, whose rows know to which joint and instant they belong."""
+"""MeasuredEquations: a linear system Y x = z of measured rows, which know to which joint and instant they belong."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ class MeasuredEquations:
 
     @property
     def count(self) -> int:
-        """Of rows that count."""
+        """Number of rows that count."""
         return int(self.mask.sum())
 
     def stacked(self) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
@@ -50,12 +50,6 @@ class MeasuredEquations:
         y = self.y.transpose(1, 0, 2).reshape(-1, self.y.shape[2])[keep]
         row = np.repeat(np.arange(self.z.shape[1]), len(self.z))[keep]
         return y, self.z.T.ravel()[keep], row
-
-    def unstacked(self, values: np.ndarray) -> np.ndarray:
-        """(N, n) from (m,) in the order of `stacked`; NaN where rows do not count."""
-        out = np.full(self.z.T.size, np.nan)
-        out[self.mask.T.ravel()] = values
-        return out.reshape(self.z.shape[::-1]).T
 
     def without_slow(self, qd: np.ndarray, least: np.ndarray) -> Self:
         """Without rows whose joint moves more slowly than (n,) `least`."""
@@ -77,9 +71,13 @@ class MeasuredEquations:
     def instants(self, index: Any) -> Self:
         """Some of the instants."""
         return _replace(
-            self, y=self.y[index], z=self.z[index], t=self.t[index], breaks=(),
+            self,
+            y=self.y[index],
+            z=self.z[index],
+            t=self.t[index],
+            breaks=(),
             keep=None if self.keep is None else self.keep[index],
-        )  # fmt: skip
+        )
 
 
 def plain_equations(x: Any, y: Any, names: Sequence[str] = ()) -> MeasuredEquations:
@@ -99,7 +97,7 @@ def plain_equations(x: Any, y: Any, names: Sequence[str] = ()) -> MeasuredEquati
 
 
 def joined_equations(parts: Sequence[MeasuredEquations]) -> MeasuredEquations:
-    """Of several records with the same unknowns."""
+    """Equations of several records with the same unknowns, one below the other."""
     first = parts[0]
     for p in parts[1:]:
         if p.names != first.names or p.rows != first.rows:

@@ -69,9 +69,14 @@ class MotionResiduals:
     bounds."""
 
     def __init__(
-        self, model: Mechanism | System, series: Series, parameters: Mapping[str, tuple[float, float]],
-        outputs: Sequence[str], inputs: Mapping[str, Any] | None, options: Mapping[str, Any],
-    ) -> None:  # fmt: skip
+        self,
+        model: Mechanism | System,
+        series: Series,
+        parameters: Mapping[str, tuple[float, float]],
+        outputs: Sequence[str],
+        inputs: Mapping[str, Any] | None,
+        options: Mapping[str, Any],
+    ) -> None:
         self.model, self.series, self.outputs = model, series, tuple(outputs)
         self.names = tuple(parameters)
         known = model.parameters

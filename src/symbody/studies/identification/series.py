@@ -1,4 +1,8 @@
-"""Series: measured signals over time, with units and labels; frozen, so that what was measured stays what it was."""
+"""Series: measured signals over time, with units and labels; frozen, so that what was measured stays what it was.
+
+Filtering, decimation and repair of outliers each give another Series. Breaks divide it into pieces, and nothing is
+filtered or differentiated across them.
+"""
 
 from __future__ import annotations
 
@@ -122,7 +126,7 @@ class Series:
     # -- other Series
 
     def replace(self, **changes: Any) -> Self:
-        """The same with some fields changed."""
+        """A copy with some fields changed."""
         return _replace(self, **changes)
 
     def with_values(self, note: str = "", **values: Any) -> Self:

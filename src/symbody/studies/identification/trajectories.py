@@ -30,7 +30,7 @@ class Basis:
         return self.q.shape[1]
 
     def at(self, t: np.ndarray) -> Basis:
-        """The same functions at other instants."""
+        """The basis at other instants t (N,), s."""
         return basis(self.kind, times=t, **self.settings)  # type: ignore[arg-type]
 
 

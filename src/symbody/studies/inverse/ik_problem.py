@@ -87,7 +87,7 @@ def _rotation(value: Any, name: str) -> np.ndarray:
 
 
 def _check_last_row(pose: np.ndarray, name: str) -> None:
-    """Of a pose (4, 4) that takes columns (x, y, z, 1): one that takes rows is its transpose."""
+    """Refuse a pose (4, 4) whose last row is not (0, 0, 0, 1); one that takes rows of points is its transpose."""
     last = np.array([0.0, 0.0, 0.0, 1.0])
     if np.abs(pose[3] - last).max() <= LAST_ROW:  # nan is refused too
         return

@@ -313,9 +313,13 @@ def _states(model: Mechanism | System) -> list[str]:
 
 
 def _simulated(
-    mech: Mechanism, duration: float, parameters: Sequence[str], outputs: Any, values: Mapping[str, Any] | None,
+    mech: Mechanism,
+    duration: float,
+    parameters: Sequence[str],
+    outputs: Any,
+    values: Mapping[str, Any] | None,
     options: dict[str, Any],
-) -> Sensitivity:  # fmt: skip
+) -> Sensitivity:
     """The motion together with its derivatives. The partition of closed loops does not change on the way."""
     from symbody.mechanics.memoised.partitions import wanted_at
     from symbody.motion.flow.loop_treatment import Augmented

@@ -164,7 +164,7 @@ class Linear:
         return self.state_space.D2
 
     def replace(self, **changes: Any) -> Linear:
-        """The same Linear with some fields changed."""
+        """A copy with some fields changed."""
         return _replace(self, **changes)
 
     def _repr_html_(self) -> str:

@@ -1,4 +1,8 @@
-"""sb.linearize: a Mechanism about an operating point (SYMOFROS 2.2.3 and 3.3.2, by tangent increments)."""
+"""sb.linearize: a Mechanism about an operating point (SYMOFROS 2.2.3 and 3.3.2, by tangent increments).
+
+The matrices are generated derivatives of the equations of motion (`linear_equations.py`), evaluated at the point; no
+differences of programs are taken. Closed loops are reduced there, by the partition of the point (`reduction.py`).
+"""
 
 from __future__ import annotations
 
@@ -206,8 +210,12 @@ class Linearizer:
         if eq.rows:
             residual = residual - found["J"].T @ arguments["multipliers"]
         u0 = [*tau[list(eq.actuated)]]
-        u0 += [x for name in eq.system.inputs if name in arguments and name not in (*_STANDARD, *eq.internal, *eq.modes)
-               for x in np.ravel(arguments[name])]  # fmt: skip
+        u0 += [
+            x
+            for name in eq.system.inputs
+            if name in arguments and name not in (*_STANDARD, *eq.internal, *eq.modes)
+            for x in np.ravel(arguments[name])
+        ]
         u0 += [float(values.get(name, mech.parameters[name].data.default)) for name in self.vary]
         linear = Linear(
             **matrices,
@@ -230,9 +238,16 @@ class Linearizer:
         linear = linear.replace(notes=(*notes, *self._notes(linear, found)))
         if eq.rows:
             closure = LinearClosure(
-                found["J"], arguments["multipliers"], found["G"], found["velocity_q"], found["acceleration_q"],
-                found["acceleration_v"], self._independent(found["J"]), eq.driven, np.array(eq.rolling),
-            )  # fmt: skip
+                found["J"],
+                arguments["multipliers"],
+                found["G"],
+                found["velocity_q"],
+                found["acceleration_q"],
+                found["acceleration_v"],
+                self._independent(found["J"]),
+                eq.driven,
+                np.array(eq.rolling),
+            )
             linear = constrained(linear, closure)
         first = {p.iv + k: p.iq + k for p in mech.slots if p.plain for k in range(p.nv)}
         at = [q[first[k]] if k in first else 0.0 for k in eq.driven]

@@ -56,9 +56,14 @@ def velocities(
 
 
 def vector(
-    name: str, given: Any, default: np.ndarray, spans: Mapping[str, slice], labels: Sequence[str], model: str,
+    name: str,
+    given: Any,
+    default: np.ndarray,
+    spans: Mapping[str, slice],
+    labels: Sequence[str],
+    model: str,
     units: Sequence[str] = (),
-) -> np.ndarray:  # fmt: skip
+) -> np.ndarray:
     """A vector from numbers in order, or from a mapping of names to numbers that changes the default."""
     out = np.array(default, dtype=float)
     if isinstance(given, Mapping):

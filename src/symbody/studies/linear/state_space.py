@@ -93,13 +93,18 @@ class StateSpace:
         return self
 
     def channel(self, inputs: Any = None, outputs: Any = None) -> StateSpace:
-        """The same states with some of the inputs and outputs only: names, numbers from 0, or lists of them."""
+        """All states with some of the inputs and outputs only: names, numbers from 0, or lists of them."""
         i, o = indices(inputs, self.inputs, "input"), indices(outputs, self.outputs, "output")
         return _replace(
-            self, B=self.B[:, i], C=self.C[o], D=self.D[np.ix_(o, i)],
-            D1=self.D1[np.ix_(o, i)], D2=self.D2[np.ix_(o, i)],
-            inputs=tuple(self.inputs[k] for k in i), outputs=tuple(self.outputs[k] for k in o),
-        )  # fmt: skip
+            self,
+            B=self.B[:, i],
+            C=self.C[o],
+            D=self.D[np.ix_(o, i)],
+            D1=self.D1[np.ix_(o, i)],
+            D2=self.D2[np.ix_(o, i)],
+            inputs=tuple(self.inputs[k] for k in i),
+            outputs=tuple(self.outputs[k] for k in o),
+        )
 
     def feedback(self, gain: Any) -> StateSpace:
         """The loop closed by u = v - gain x: A - B gain, C - D gain."""
@@ -108,7 +113,7 @@ class StateSpace:
         return _replace(self, A=self.A - self.B @ k, C=self.C - self.D @ k)
 
     def replace(self, **changes: Any) -> StateSpace:
-        """The same StateSpace with some fields changed."""
+        """A copy with some fields changed."""
         return _replace(self, **changes)
 
     def __repr__(self) -> str:

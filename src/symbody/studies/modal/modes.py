@@ -1,4 +1,8 @@
-"""Modes of vibration of a Linear: undamped (K, M) and damped (state matrix), with names and shapes."""
+"""Modes of vibration of a Linear: undamped (K, M) and damped (state matrix), with names and shapes.
+
+Undamped modes solve (K - omega^2 M) x = 0, damped ones are eigenvectors of the state matrix (Geradin and Rixen 2015,
+ch. 2 and 3). Free motions, which K does not resist, get a basis of their own (`rigid_modes.py`).
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,8 @@
-"""sb.minimize: methods by name over one problem record; SciPy's so far, one row each."""
+"""sb.minimize: methods by name over one problem record; SciPy's so far, one row each.
+
+A Recorder stands between a method and the problem: it counts evaluations, ends the search when the budget is spent, and
+keeps the best point that meets the constraints, which need not be the last one.
+"""
 
 from __future__ import annotations
 
@@ -102,9 +106,14 @@ def _local(name: str) -> Callable[[Objective, Recorder, int], tuple[bool, str]]:
         ]
         slopes = recorder.gradient if problem.gradient is not None and name in ("SLSQP", "L-BFGS-B") else None
         found = scipy_minimize(
-            recorder.function, start, method=name, jac=slopes, bounds=list(zip(problem.lower, problem.upper)),
-            constraints=limits if limits else (), options={"maxiter": recorder.budget},
-        )  # fmt: skip
+            recorder.function,
+            start,
+            method=name,
+            jac=slopes,
+            bounds=list(zip(problem.lower, problem.upper)),
+            constraints=limits if limits else (),
+            options={"maxiter": recorder.budget},
+        )
         return bool(found.success), str(found.message)
 
     return run
@@ -219,6 +228,13 @@ def _one(job: tuple[Objective, str, int, int, Progress | None]) -> Result:
     if recorder.short > FEASIBLE:
         outcome = SearchOutcome.INFEASIBLE
     return Result(
-        recorder.best, recorder.value, recorder.count, outcome, recorder.gradients, recorder.short, problem.names, name,
+        recorder.best,
+        recorder.value,
+        recorder.count,
+        outcome,
+        recorder.gradients,
+        recorder.short,
+        problem.names,
+        name,
         message,
-    )  # fmt: skip
+    )

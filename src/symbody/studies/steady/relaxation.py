@@ -15,7 +15,7 @@ NUDGE = 1e-2  # rad or m, away from an unstable equilibrium
 def relax(
     balance: SteadyEquations, task: Task, state: SteadyPoint, loose: np.ndarray, leave_saddles: bool
 ) -> SteadyPoint:
-    """Downhill from a State, over the velocities `loose`: implicit steps of M q' = tau + J^T lam - c.
+    """Downhill from a SteadyPoint, over the velocities `loose`: implicit steps of M q' = tau + J^T lam - c.
 
     Pseudo-transient continuation (Kelley and Keyes 1998): the step grows as the residual falls, so that it ends as
     Newton's method; it stays so short that M / step + K is positive, so that it never climbs towards a saddle.
@@ -105,7 +105,7 @@ def _reduced(
 
 
 def eigenvalues_at_rest(balance: SteadyEquations, value: Value, loose: np.ndarray) -> np.ndarray | None:
-    """Of dq, dqd and dz about a state of rest, with all other coordinates held; None where some motion has no mass."""
+    """Eigenvalues (1/s) of dq, dqd and dz about rest, other coordinates held; None where some motion has no mass."""
     speeds = allowed(balance, value, loose)
     shifts = allowed(balance, value, loose, rolling=False)
     found, chosen = value.outputs, np.ix_(loose, loose)

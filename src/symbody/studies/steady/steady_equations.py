@@ -1,4 +1,4 @@
-"""Balance: the equations of a steady state of a Mechanism with all their derivatives, in numbers, by name.
+"""SteadyEquations: the equations of a steady state of a Mechanism with all their derivatives, in numbers, by name.
 
     M qdd + c - tau - J^T lam = 0      h = 0      J qd + ht = 0      J qdd + bias = 0      z' = 0      y
 
@@ -29,7 +29,7 @@ STANDARD = ("q", "qd", "qdd", "tau", "t", "multipliers")  # inputs that every me
 
 @dataclass(frozen=True, eq=False)
 class SteadyPoint:
-    """A point at which the Balance is evaluated; q (nq,), the others by velocity, input, internal state, row."""
+    """A point at which SteadyEquations are evaluated; q (nq,), the others by velocity, input, internal state, row."""
 
     q: np.ndarray
     qd: np.ndarray
@@ -75,21 +75,27 @@ class SteadyEquations:
             *labels, *eq.rows, *(f"rate of {r}" for r in eq.rows), *(f"second rate of {r}" for r in eq.rows),
             *(f"rate of {z}" for z in eq.internal), *eq.outputs,
         )  # fmt: skip
-        self.rows = _spans(("force", "h", "velocity", "acceleration", "z", "y"),
-                           (mech.nv, m, m, m, len(eq.internal), len(eq.outputs)))  # fmt: skip
+        self.rows = _spans(
+            ("force", "h", "velocity", "acceleration", "z", "y"), (mech.nv, m, m, m, len(eq.internal), len(eq.outputs))
+        )
         self.column_names = (
-            *(f"{k}.{n}" for k in ("q", "qd", "qdd", "tau") for n in labels), *self.further, *eq.internal, *self.vary,
+            *(f"{k}.{n}" for k in ("q", "qd", "qdd", "tau") for n in labels),
+            *self.further,
+            *eq.internal,
+            *self.vary,
             *(f"lam.{r}" for r in eq.rows),
-        )  # fmt: skip
-        self.columns = _spans(("q", "qd", "qdd", "tau", "further", "z", "vary", "lam"),
-                              (mech.nv,) * 4 + (len(self.further), len(eq.internal), len(self.vary), m))  # fmt: skip
+        )
+        self.columns = _spans(
+            ("q", "qd", "qdd", "tau", "further", "z", "vary", "lam"),
+            (mech.nv,) * 4 + (len(self.further), len(eq.internal), len(self.vary), m),
+        )
 
     # -- points
 
     def state(
         self, q0: Any, qd0: Any, qdd0: Any, inputs: Mapping[str, Any] | None, states: Mapping[str, Any] | None
     ) -> SteadyPoint:
-        """A State from what users give; driven joints stand as their laws say at inputs["t"]."""
+        """A SteadyPoint from what users give; driven joints stand as their laws say at inputs["t"]."""
         mech, eq = self.mech, self.equations
         given = dict(inputs or {})
         t = float(given.pop("t", 0.0))
@@ -122,7 +128,7 @@ class SteadyEquations:
         )
 
     def moved(self, state: SteadyPoint, step: np.ndarray) -> SteadyPoint:
-        """The State after an increment of all columns."""
+        """The SteadyPoint after an increment of all columns."""
         c = self.columns
         return replace(
             state,
@@ -175,14 +181,21 @@ class SteadyEquations:
             put("z", q=x["Zq"], qd=x["Zv"], z=x["Zz"], further=x["Zu"][:, na : na + nf], vary=x["Zu"][:, na + nf :])
         if self.equations.outputs:
             r[rows["y"]] = found["y"]
-            put("y", q=x["Cq"], qd=x["Cv"], qdd=x["Ca"], z=x["Cz"],
-                further=x["Cu"][:, na : na + nf], vary=x["Cu"][:, na + nf :])  # fmt: skip
+            put(
+                "y",
+                q=x["Cq"],
+                qd=x["Cv"],
+                qdd=x["Ca"],
+                z=x["Cz"],
+                further=x["Cu"][:, na : na + nf],
+                vary=x["Cu"][:, na + nf :],
+            )
             for i, k in enumerate(self.equations.actuated):
                 d[rows["y"], columns["tau"].start + k] = x["Cu"][:, i]
         return Value(r, d, {**x, **found})
 
     def evaluate(self, state: SteadyPoint) -> dict[str, np.ndarray]:
-        """The matrices of `linear_equations` at a State."""
+        """The matrices of `linear_equations` at a SteadyPoint."""
         eq, at = self.equations, 0
         arguments: dict[str, Any] = {
             "q": state.q, "qd": state.qd, "qdd": state.qdd, "tau": state.tau, "t": np.array(state.t),

@@ -1,4 +1,4 @@
-"""Solving chosen rows of a Balance for chosen columns by least squares, with names for what is left over."""
+"""Solving chosen rows of SteadyEquations for chosen columns by least squares, with names for what is left over."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ class Task:
 
 @dataclass(frozen=True, eq=False)
 class SteadyEnd:
-    """Where a start ended: the State, its Value, and the scaled residuals of the Task."""
+    """Where a start ended: the SteadyPoint, its Value, and the scaled residuals of the Task."""
 
     state: SteadyPoint
     value: Value
@@ -107,7 +107,7 @@ def _weights(balance: SteadyEquations, value: Value) -> np.ndarray:
 
 
 def descend(balance: SteadyEquations, task: Task, state: SteadyPoint) -> SteadyEnd:
-    """From one State by Newton's method; where that fails, by damped least squares."""
+    """From one SteadyPoint by Newton's method; where that fails, by damped least squares."""
     problem = _problem(balance, task)
     ended = _ended(newton(problem, state, replace(NEWTON, tolerance=1e-3 * task.tolerance)))
     if ended.largest < task.tolerance:
@@ -159,7 +159,7 @@ def largest_left(balance: SteadyEquations, task: Task, ended: SteadyEnd) -> str:
 def starting_points(
     balance: SteadyEquations, task: Task, state: SteadyPoint, starts: int, seed: int, size: float = 1.0
 ) -> Iterator[SteadyPoint]:
-    """The State itself, then others ever further away in the unknown coordinates."""
+    """The SteadyPoint itself, then others ever further away in the unknown coordinates."""
     yield state
     rng = np.random.default_rng(seed)
     turning = _coordinates(balance, task.columns)
@@ -197,7 +197,7 @@ def directions(balance: SteadyEquations, task: Task, value: Value) -> tuple[np.n
 
 
 def with_multipliers(balance: SteadyEquations, state: SteadyPoint, rows: np.ndarray) -> SteadyPoint:
-    """The State with the multipliers that balance the efforts in some rows best; they enter linearly."""
+    """The SteadyPoint with the multipliers that balance the efforts in some rows best; they enter linearly."""
     if not balance.equations.rows:
         return state
     value = balance.at(state)

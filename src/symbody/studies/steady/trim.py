@@ -155,7 +155,7 @@ def _named(given: Any) -> set[str]:
 
 
 def _placed(balance: SteadyEquations, state: SteadyPoint, found: Sequence[int], guess: Any, name: str) -> SteadyPoint:
-    """The State with a first guess; of q the increment leads there."""
+    """The SteadyPoint with a first guess; of q the increment leads there."""
     step = np.zeros(len(balance.column_names))
     q = balance.columns["q"]
     if any(k < q.stop for k in found) and balance.mech.nq != balance.mech.nv:
@@ -172,7 +172,7 @@ def _placed(balance: SteadyEquations, state: SteadyPoint, found: Sequence[int], 
 def _accelerations(
     balance: SteadyEquations, state: SteadyPoint, wanted: Mapping[str, Any]
 ) -> tuple[SteadyPoint, list[int]]:
-    """The State with prescribed accelerations, and the columns of those that are free."""
+    """The SteadyPoint with prescribed accelerations, and the columns of those that are free."""
     if not wanted:
         return state, []
     span, qdd = balance.columns["qdd"], state.qdd.copy()
@@ -212,10 +212,16 @@ def _output_rows(
 
 
 def _task(
-    balance: SteadyEquations, state: SteadyPoint, unknown: list[int], free: list[int], outputs: list[int],
+    balance: SteadyEquations,
+    state: SteadyPoint,
+    unknown: list[int],
+    free: list[int],
+    outputs: list[int],
     values: list[float],
-    fixed_q: set[str], fixed_qd: set[str], tolerance: float,
-) -> Task:  # fmt: skip
+    fixed_q: set[str],
+    fixed_qd: set[str],
+    tolerance: float,
+) -> Task:
     value = balance.at(state)
     check_finite(balance, value, state)
     c, rows = balance.columns, balance.rows

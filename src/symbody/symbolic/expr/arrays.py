@@ -128,7 +128,7 @@ def scalar_array(node: Any) -> Array:
 
 
 def symbols_in(graph: Graph, symbols: Array) -> Array:
-    """The same symbols in another Graph."""
+    """Copies of the symbols in another Graph, in the same shape."""
     out = np.empty(symbols.shape, dtype=object)
     for i, s in enumerate(symbols.flat):
         out.flat[i] = graph.intern(s.op, (), s.data, s.flags)

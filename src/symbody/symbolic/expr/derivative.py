@@ -336,7 +336,7 @@ def _inputs_and_partials(node: Node, branches: Branches) -> list[tuple[Node, Con
 
 
 def _edges(node: Node, where: Condition, steep: bool, branches: Branches) -> Iterator[tuple[Node, Condition, Any]]:
-    """The same where there are choices.
+    """Operands of a node with their conditions and slopes, where there are choices.
 
     where, steep: where the node's own adjoint counts, and whether it may be infinite
     """

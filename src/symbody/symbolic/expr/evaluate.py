@@ -33,7 +33,7 @@ from symbody.symbolic.expr.node import (
     TABLE,
     BlockCheck,
     Node,
-)  # fmt: skip
+)
 from symbody.symbolic.expr.walk import (
     Rebuilt,
     at,
@@ -356,7 +356,7 @@ def exact_value(row: Function, args: Sequence[Any]) -> Fraction:
 
 
 def transplant(roots: Iterable[Node], given: Mapping[Node, Any], target: Graph) -> list[Node]:
-    """The same expressions in the Graph `target`, with symbols replaced by nodes of it (or numbers), all at once."""
+    """Copies of expressions in the Graph `target`, their symbols replaced by nodes of it or numbers, all at once."""
     roots = list(roots)
     new: dict[Node, Node] = {}
     renamed: dict[Node, dict[Node, Node]] = {}

@@ -177,9 +177,7 @@ HELPERS["sign"] = {
     "julia": _julia("sign", "a", "ifelse(a > 0.0, 1.0, ifelse(a < 0.0, -1.0, a))"),
 }  # fmt: skip
 
-TEXTS["floor"] = {
-    **_plain("floor", "floor"), "fortran": "{p}_floor({0})", "maple": "floor({0})",
-}  # fmt: skip
+TEXTS["floor"] = {**_plain("floor", "floor"), "fortran": "{p}_floor({0})", "maple": "floor({0})"}
 HELPERS["floor"] = {"fortran": _fortran("floor", "a", "r = aint(a)\nif (r .gt. a) r = r - 1.0")}
 TEXTS["ceil"] = {**_plain("ceil", "ceil"), "fortran": "{p}_ceil({0})", "maple": "ceil({0})"}
 HELPERS["ceil"] = {"fortran": _fortran("ceil", "a", "r = aint(a)\nif (r .lt. a) r = r + 1.0")}

@@ -28,7 +28,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
 
 
 def _of_array(function: Callable[[Any], Any], row: Function, x: Any) -> Any:
-    """Of each element: numbers with the bits of compiled code, NaN and infinity included, the rest as expressions."""
+    """The function of each element: numbers with the bits of compiled code, NaN and infinity included, the rest as expressions."""
     import numpy as np
 
     try:
@@ -189,5 +189,5 @@ def extern(function: External, *values: Any) -> Any:
 
 
 def alias(node: Node, name: str, stage: int = 0) -> Node:
-    """The same value under a name that rewriting does not look into."""
+    """A node of the same value under a name that rewriting does not look into."""
     return node.graph.intern(ALIAS, (node,), Alias(name, stage), node.flags)

@@ -1,5 +1,7 @@
 """Node: the one node type. Structurally equal means identical (`a is b`), because a Graph makes each node once.
 
+Interning (Ershov 1958) makes common subexpressions shared from the start and comparison free.
+
 An op is a string; most are the name of a function. The others:
 
     const     data = int, Fraction, float or bool

@@ -26,7 +26,7 @@ from symbody.symbolic.expr.node import (
     Node,
     SolveInfo,
     Symbol,
-)  # fmt: skip
+)
 from symbody.symbolic.expr.walk import at, solve_node, unknowns_below
 
 

@@ -16,8 +16,8 @@ FREE = frozenset(("neg", "result", "solve", "input", "parameter", "const", "unkn
 class Counts:
     """Operations of one call; `setup` is mul + add + div of the setup run, `blocks` one iteration of each block.
 
-    `checks` stand apart: operations of any kind that serve the status alone. The size and the comparison of every
-    check, two operations, are taken once a call; what an iteration of a block computes for checks alone is in `blocks`.
+    `checks` are counted separately: operations of any kind that serve the status alone. The size and the comparison of
+    every check, two operations, are taken once a call; what an iteration computes for checks alone is in `blocks`.
     """
 
     mul: int = 0
@@ -31,7 +31,7 @@ class Counts:
 
     @property
     def total(self) -> int:
-        """mul + add + div of what runs at every call; iterations of solve blocks stand apart."""
+        """mul + add + div of what runs at every call; iterations of solve blocks are counted separately."""
         return self.mul + self.add + self.div
 
     def __add__(self, more: Counts) -> Counts:
@@ -100,7 +100,7 @@ def _below(program: Program, values: Iterable[int], known: set[int]) -> set[int]
 
 
 def _tally(program: Program, order: Iterable[int], apart: set[int]) -> tuple[int, int, int, int, int, int]:
-    """mul, add, div, trig, other of the values that are not apart, and all operations of those that are."""
+    """mul, add, div, trig, other of the values, and all operations of those in `apart`, which serve checks."""
     ops = program.ops
     number: dict[str, int] = {}
     checks = 0

@@ -12,7 +12,7 @@ from symbody.symbolic.system.system import System
 
 
 def optimize_system(system: System, preset: str = "full", **options: Any) -> System:
-    """The same values in fewer operations; presets "none", "standard", "full"."""
+    """A System with the same values in fewer operations; presets "none", "standard", "full"."""
     return optimize_with_report(system, preset, **options)[0]
 
 

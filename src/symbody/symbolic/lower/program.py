@@ -37,7 +37,6 @@ from symbody.symbolic.system.ports import Port
 
 Number = int | float | Fraction
 
-ARITHMETIC = ("add", "sub", "mul", "div")
 LEAVES = ("input", "parameter", "const", "unknown")
 
 

@@ -38,7 +38,7 @@ class Ledger:
         "state",
         "total",
         "trig",
-    )  # fmt: skip
+    )
 
     def __init__(self, graph: Any) -> None:
         self.graph = graph

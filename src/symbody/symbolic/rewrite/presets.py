@@ -1,4 +1,8 @@
-"""Chains of passes by name, and `optimize`, which runs one."""
+"""Chains of passes by name, and `optimize`, which runs one.
+
+A pass makes expressions of the same value; what it makes is taken where it costs fewer operations by `cost` (decision
+0006). No order of passes is the best for all programs: "full" runs two chains, and searches from the better one.
+"""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Kernels: two-term sums that several sums contain with different cofactors, g (a + b) and h (a + b), up to sign.
+"""Sub-sums of two terms that several sums contain with different cofactors, g (a + b) and h (a + b), up to sign.
 
 The cofactors hide them: in the expanded double cross product the kernel b1 c2 - b2 c1 stands in one sum as
 a2 b1 c2 - a2 b2 c1 and in another as a1 b2 c1 - a1 b1 c2 (medusa 4.1). Brayton and McMullen's kernel extraction, for

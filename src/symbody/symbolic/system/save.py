@@ -40,7 +40,7 @@ from symbody.symbolic.expr.node import (
     Node,
     SolveInfo,
     Symbol,
-)  # fmt: skip
+)
 from symbody.symbolic.expr.restore import restore
 from symbody.symbolic.expr.walk import quiet_collector, topological
 from symbody.symbolic.system.system import DIGITS_LOST, NOTE, System

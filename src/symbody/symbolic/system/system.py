@@ -1,4 +1,8 @@
-"""System: named inputs, parameters and outputs over one Graph, with room for states, events, modes and clocks."""
+"""System: named inputs, parameters and outputs over one Graph, with room for states, events, modes and clocks.
+
+A mechanism, a bond graph, a friction law and a controller all end as a System, and what reads one knows nothing of
+bodies. Inputs and parameters are symbols, outputs are nodes; a derivative or a rewriting of a System is another System.
+"""
 
 from __future__ import annotations
 
@@ -234,11 +238,11 @@ class System(Packed):
         return arrays[name]
 
     def replace(self, **changes: Any) -> System:
-        """The same System with some fields changed."""
+        """A copy with some fields changed."""
         return _replace(self, **changes)
 
     def with_outputs(self, nodes: Iterable[Node]) -> System:
-        """The same System over rewritten nodes, given in the order of all outputs, guards, resets and residuals."""
+        """A copy over rewritten nodes, given in the order of all outputs, guards, resets and residuals."""
         rest = iter(nodes)
         changed: dict[str, Arrays] = {}
         for kind in ("outputs", "guards", "resets", "residuals"):
@@ -246,7 +250,7 @@ class System(Packed):
         return _replace(self, **changed)  # type: ignore[arg-type]
 
     def with_events(self) -> System:
-        """The same System with its guards and resets as further outputs, so that targets write them out too.
+        """A copy with its guards and resets as further outputs, so that targets write them out too.
 
         guard_<event>: an event happens where it crosses zero, in the direction modes["<event>.direction"] (0: either);
         reset_<event>_<state>: the value of a state or mode after it.

@@ -7,7 +7,7 @@ Block by block (robotran 3.13), with q_u independent and q_v dependent:
     acceleration  J^K b'^K = -(Jdot qd)^K - sum J^{K,L} b'^L,  qdd_v = B qdd_u + b'
 
 Only diagonal blocks are factored. Everything is written in the symbols of the Tree, as if the dependent coordinates
-were known; a Plan then puts their solutions in.
+were known; a ClosurePlan then puts their solutions in.
 """
 
 from __future__ import annotations

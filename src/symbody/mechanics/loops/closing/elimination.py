@@ -292,7 +292,7 @@ def _two(a: np.ndarray) -> np.ndarray:
 
 
 def _inverses(a: np.ndarray, determinant: np.ndarray) -> np.ndarray:
-    """Of matrices (k, 1, 1) or (k, 2, 2)."""
+    """Inverses of matrices (k, 1, 1) or (k, 2, 2), from their determinants (k,)."""
     if a.shape[1] == 1:
         out: np.ndarray = 1.0 / a
         return out

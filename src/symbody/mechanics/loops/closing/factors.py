@@ -158,7 +158,7 @@ def factors(
 def _divisors(
     a: Array, steps: Sequence[EliminationStep], columns: Sequence[int], rest: list[list[Any]], magnitude: Magnitude
 ) -> list[Divisor]:
-    """Of pivots and determinant, in order.
+    """The divisors of an elimination, those of its pivots and of its determinant, in order.
 
     Entries before the first pivot that is no number have bounds of their own. Later ones are sums of products of
     ratios: they are measured by the columns of A.
@@ -238,7 +238,7 @@ def _inverse(a: list[list[Any]]) -> Array:
 
 
 def _determinant(a: list[list[Any]]) -> Any:
-    """Of a matrix of size 1 to 3."""
+    """Determinant of a matrix of size 1 to 3."""
     if len(a) == 1:
         return a[0][0]
     if len(a) == 3:

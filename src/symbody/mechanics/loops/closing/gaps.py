@@ -150,7 +150,7 @@ class _Gap:
 
 
 def _gap(tree: Tree, cut: Cut, q: np.ndarray, side: int) -> _Gap | None:
-    """Of one of the frames of a cut, in the directions that the cut closes; None where they are closed exactly."""
+    """Gap at one of the frames of a cut, in the directions that the cut closes; None where they are closed exactly."""
     first, second, base = cut_frames(tree, cut)
     here, there = (second, first) if side else (first, second)
 

@@ -87,7 +87,7 @@ def projected(
 
 
 def iterated(found: Constraints, rows: Sequence[int], driven: Sequence[int], soft: float = 0.0) -> tuple[Array, Array]:
-    """The same as a formula: two of Newton's steps for q, and qd there; see `projected` for the arguments.
+    """`projected` as a formula, with its arguments: two of Newton's steps for q, and qd there.
 
     From a gap as small as the error of a step the third would change nothing. A formula has derivatives; the iteration
     has none by where it begins, which the nearest state depends on.

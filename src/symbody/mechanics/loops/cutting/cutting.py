@@ -54,7 +54,7 @@ def recut(
     absolute: Mapping[str, str] | None = None,
     rounds: int = ROUNDS,
 ) -> Cutting:
-    """The same mechanism, cut where its equations take the fewest operations.
+    """The mechanism, cut anew where its equations take the fewest operations.
 
     cuttable: joints that may be cut and so lose their coordinates; by default the passive ones without laws, followers
     and couplings. absolute: body -> kind of a fictitious joint from the world that may carry it, such as

@@ -180,7 +180,7 @@ class _Request:
 def _prepared(
     found: Constraints, asked: _Request
 ) -> tuple[PartitionProblem, np.ndarray, list[int], list[str], Explorer | None, Turned]:
-    """(Problem, numbers of J (k, m, nv) at regular samples, redundant rows, what there is to say, where to look on,
+    """(PartitionProblem, J (k, m, nv) at regular samples, redundant rows, what there is to say, where to look on,
     rows that are turned over)."""
     shut = [i for i, r in enumerate(found.rows) if r.switch is None or r.loop in asked.closed]
     words: list[str] = []

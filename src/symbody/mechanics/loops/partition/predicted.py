@@ -83,7 +83,7 @@ def _joints(mass: np.ndarray, u: list[int], v: list[int], J_u: np.ndarray, solve
 
 
 def _rows(mass: np.ndarray, u: list[int], v: list[int], J_u: np.ndarray, accelerations: int, solve: Solve) -> int:
-    """The same over rows of constraints, with E."""
+    """Operations of the reduced equations over rows of constraints, with E."""
     E, count = solve(np.where(np.eye(len(v), dtype=bool), UNIT, NONE))
     first, products = _product(mass[np.ix_(v, v)], E)
     ww, _ = _product(E.T, first)

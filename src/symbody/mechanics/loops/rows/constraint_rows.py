@@ -32,7 +32,7 @@ CLOSED = 1e-9  # m or rad: a condition on parameters alone holds to this much fo
 
 
 def constraints(tree: Tree) -> Constraints:
-    """Of all cuts and couplings of the Tree's Mechanism. An inconsistent loop is a ModelError that names it."""
+    """Rows of all cuts and couplings of the Tree's Mechanism. An inconsistent loop is a ModelError that names it."""
     found: list[ConstraintRow] = []
     notes: list[str] = []
     mechanism = tree.mechanism

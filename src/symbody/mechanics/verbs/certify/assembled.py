@@ -67,7 +67,7 @@ def _led(mechanism: Mechanism, point: ClosedStates, start: np.ndarray) -> tuple[
 
 
 def _rank(point: ClosedStates, q: np.ndarray, columns: list[int]) -> int:
-    """Of the constraints on positions by some velocities, the least at several q (n, nq)."""
+    """Rank of the constraints on positions by some velocities, the least at several q (n, nq)."""
     if not columns:
         return 0
     slopes = point.closures.jacobian(q, point.t)[:, : len(point.closures.owners)]

@@ -114,7 +114,7 @@ class ClosedStates(States):
         return worst(np.abs(gap) / np.where(self.closures.are_lengths, self.length, 1.0))
 
     def opening_of(self, rows: Sequence[ConstraintRow], gap: np.ndarray) -> float:
-        """The same of rows of a program."""
+        """How far gaps of rows of a program are open at most, in rad and units of length."""
         units = {"m": self.length, "m^2": self.length**2}
         return worst(np.abs(gap) / np.array([units.get(row.unit, 1.0) for row in rows]))
 

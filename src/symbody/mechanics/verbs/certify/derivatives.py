@@ -27,7 +27,7 @@ DERIVED = 1e-9
 
 
 def tree_derivatives(mechanism: Mechanism, point: States, dynamics: System, refused: list[str]) -> Iterator[Check]:
-    """Of efforts by q and qd, and of the pose of the last body; dynamics: inverse dynamics of the tree."""
+    """Checks of efforts by q and qd, and of the pose of the last body; dynamics: inverse dynamics of the tree."""
     if not mechanism.nv:
         return
     for variable in ("q", "qd"):
@@ -42,7 +42,7 @@ def tree_derivatives(mechanism: Mechanism, point: States, dynamics: System, refu
 def closed_derivatives(
     point: States, smallest: System, given: Mapping[str, Any], refused: list[str]
 ) -> Iterator[Check]:
-    """Of accelerations by q, through the loops: the theorem of implicit functions against closing them again."""
+    """Check of accelerations by q through the loops: the theorem of implicit functions against closing them again."""
     what = "derivatives of accelerations through the loops"
     try:
         found, wanted = _both(point, smallest, "qdd", "q", **given)
@@ -74,7 +74,7 @@ def _both(point: States, system: System, output: str, variable: str, **given: An
 
 
 def _frame(mechanism: Mechanism, point: States) -> Iterator[Check]:
-    """Of the last body of the longest chain: J against differences of its pose, Jd against those of J."""
+    """Checks of the last body of the longest chain: J against differences of its pose, Jd against those of J."""
     tree = derived_of(mechanism).tree()
     name = max((link for link in tree.links if link.body), key=lambda link: len(tree.ancestors(link.index))).body
     system = kinematics(mechanism, [name], quantities=("R", "p", "J", "Jd"), scheme="progressive", loops=False)

@@ -88,5 +88,8 @@ def _runtime(
     # compared as efforts: an ill-conditioned M magnifies rounding in qdd, not in M qdd
     moved = point.motion(qdd=qdd)
     terms = np.maximum(terms, moved.effort_terms())
-    yield Check("forward dynamics with parameters as inputs inverts the reference",
-                backward(moved.efforts(), wanted, terms), 1e-9)  # fmt: skip
+    yield Check(
+        "forward dynamics with parameters as inputs inverts the reference",
+        backward(moved.efforts(), wanted, terms),
+        1e-9,
+    )

@@ -184,7 +184,7 @@ def _energies(mechanism: Mechanism, point: States, motion: BodyMotion) -> Iterat
 
 
 def energy_error(found: Any, motion: BodyMotion, tau: np.ndarray) -> float:
-    """Of all outputs of `sb.energy` against the reference."""
+    """Largest error of the outputs of `sb.energy` against the reference."""
     wanted = energies(motion, tau)
     errors = [backward(getattr(found, name), getattr(wanted, name), wanted.sizes[name] + 1e-9) for name in wanted.sizes]
     errors.append(backward(np.broadcast_to(found.mass, (motion.count,)), wanted.mass, wanted.mass))
@@ -246,7 +246,7 @@ def _reactions(mechanism: Mechanism, point: States, motion: BodyMotion, refused:
 
 
 def reaction_error(found: Any, joints: Sequence[str], motion: BodyMotion, more: np.ndarray | None) -> float:
-    """Of reaction_<joint> against the wrenches that free bodies need; more: given wrenches of cuts."""
+    """Largest error of reaction_<joint> against the wrenches that free bodies need; more: given wrenches of cuts."""
     wanted, terms = motion.joint_wrenches(more), motion.wrench_terms()
     errors = []
     for b, part in enumerate(motion.model.parts):

@@ -56,7 +56,7 @@ class Search:
     def run(self, known: Sequence[Choice] = ()) -> Choice:
         """Descent from plain formulations, then again from random steps off the best, while the budget lasts.
 
-        known: further Choices to begin with
+        known: further choices to start with
         """
         best, rank = self._descend(*self._first(known))
         options = self.options()
@@ -74,7 +74,7 @@ class Search:
         return best
 
     def finalists(self, n: int) -> list[Choice]:
-        """The n best Choices, best first; of those with equal rank, which often make the same program, one."""
+        """The n best choices, best first; of those with equal rank, which often make the same program, one."""
         first: dict[Rank, Choice] = {}
         for choice, rank in self.seen.items():
             if rank is not None:

@@ -77,8 +77,8 @@ PUBLISHED = (
 def general_chain(n: int) -> Mechanism:
     """n revolute joints in space with all parameters symbolic: twist, two lengths, ten inertial parameters a link.
 
-    Origins stand at the foot of the previous common normal, so that an offset has two components
-    (spec/operation_counts, P3); the offset along the vertical first axis does not matter and is zero.
+    Origins stand at the foot of the previous common normal, so that an offset has two components; the offset along the
+    vertical first axis does not matter and is zero.
     """
     b = Builder(f"general_{n}r", gravity=(0, 0, "-g"))
     b.parameter("g", unit="m/s^2")
@@ -94,8 +94,9 @@ def general_chain(n: int) -> Mechanism:
             d = b.parameter(f"d_{i}", nonzero=True)
             r = b.parameter(f"r_{i}") if i > 2 else 0
             c, s = b.parameter(f"ca_{i}"), b.parameter(f"sa_{i}", nonzero=True)
-            b.joint(f"joint{i}", "revolute", parent, name, position=(d, 0, r),
-                    rotation=[[1, 0, 0], [0, c, -s], [0, s, c]])  # fmt: skip
+            b.joint(
+                f"joint{i}", "revolute", parent, name, position=(d, 0, r), rotation=[[1, 0, 0], [0, c, -s], [0, s, c]]
+            )
         parent = name
     return b.done()
 

@@ -61,7 +61,7 @@ class QuickSearch:
         return sum(rank is not None for rank in self.counted.values())
 
     def run(self) -> list[Choice]:
-        """The Choices whose programs are the smallest by "standard" among those that are the smallest as written.
+        """The choices whose programs are the smallest by "standard" among those that are the smallest as written.
 
         Best first: one, or several for a small program, where rewriting in full is cheap and less predictable.
         """

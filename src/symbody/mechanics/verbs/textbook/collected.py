@@ -58,7 +58,7 @@ class Collector:
     seen: Counter[tuple[CollectedTerm, ...]] = field(default_factory=Counter)  # sums of parameters that were written
 
     def collect(self, terms: Terms) -> Sum:
-        """Of an expression."""
+        """The terms of an expression as a Sum, collected in the form that is shortest."""
         plain = [CollectedTerm(v, m, () if w is None else ((w, 1),)) for (m, w), (v, _) in terms.items()]
         forms = (plain, paired(plain), paired(squared(plain)))
         trials = [Collector(self.named) for _ in forms]

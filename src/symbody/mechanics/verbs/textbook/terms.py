@@ -144,7 +144,7 @@ def wave_of(kind: str, angle: Angle) -> tuple[int, Wave | None]:
 
 
 def terms_of(roots: Sequence[Node]) -> list[Terms]:
-    """Of each node; named stages are opened. TooLong where that takes too many terms."""
+    """The terms of each node; named stages are opened. TooLong where that takes too many terms."""
     made: dict[Node, Terms] = {}
     for node in topological(list(roots)):
         if node.op is SOLVE:

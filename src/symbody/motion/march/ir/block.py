@@ -1,4 +1,4 @@
-"""Block: the IR that all methods share: blocks of states, flat updates, calls of Kernels, guards, ends of lanes."""
+"""StateBlock: the IR that methods share: blocks of states, flat updates, calls of Kernels, guards, ends of lanes."""
 
 from __future__ import annotations
 

@@ -151,15 +151,22 @@ def _written(graph: BondGraph, variables: str, form: str) -> tuple[list[str], li
         return [*dae.x], [*dae.dx, *dae.w, *dae.inputs], rows, [note]
     m = graph.matrices(variables=variables)
     if form == "matrices":
-        rows = _entries({"A": (m.A, m.states, m.states), "B": (m.B, m.states, m.inputs),
-                         "C": (m.C, m.outputs, m.states), "D": (m.D, m.outputs, m.inputs),
-                         "D1": (m.D1, m.outputs, m.inputs)})  # fmt: skip
+        rows = _entries(
+            {
+                "A": (m.A, m.states, m.states),
+                "B": (m.B, m.states, m.inputs),
+                "C": (m.C, m.outputs, m.states),
+                "D": (m.D, m.outputs, m.inputs),
+                "D1": (m.D1, m.outputs, m.inputs),
+            }
+        )
         return [*m.states], [*m.inputs], rows, [f"{n} is the energy minus ({by})" for n, by in m.shift.items()]
     if form == "second_order":
         s = m.second_order("displacement" if graph.of_kind("I") else "impulse")
         x = s.coordinates
-        rows = _entries({"M": (s.M, x, x), "R": (s.R, x, x), "K": (s.K, x, x), "B": (s.B, x, s.inputs),
-                         "J": (s.J, x, s.inputs)})  # fmt: skip
+        rows = _entries(
+            {"M": (s.M, x, x), "R": (s.R, x, x), "K": (s.K, x, x), "B": (s.B, x, s.inputs), "J": (s.J, x, s.inputs)}
+        )
         return [*x], [*s.inputs], rows, ["M x'' + R x' + K x = B u + J (integral of u), where x' are the states listed"]
     rows = {}
     for y in m.outputs:
@@ -203,8 +210,15 @@ def _numbers(graph: BondGraph, given: list[str] | None) -> dict[str, float]:
     return out
 
 
-def _motion(graph: BondGraph, duration: str, inputs: list[str] | None, start: list[str] | None,
-            output: list[str] | None, numbers: dict[str, float], variables: str) -> Trajectory:  # fmt: skip
+def _motion(
+    graph: BondGraph,
+    duration: str,
+    inputs: list[str] | None,
+    start: list[str] | None,
+    output: list[str] | None,
+    numbers: dict[str, float],
+    variables: str,
+) -> Trajectory:
     from symbody.model.record.typed_values import is_value, read_value
     from symbody.motion.run.simulate import simulate
     from symbody.show.cli.assignments import pairs, read_table
@@ -250,8 +264,10 @@ def analysis_facts(a: Any) -> dict[str, Any]:
     """An Analysis, ready for JSON."""
 
     def members(found: Any) -> dict[str, Any]:
-        rows = [{"name": m.name, "necessary": m.necessary, "redundant": m.redundant, "lost": m.lost, "alone": m.alone}
-                for m in found.members]  # fmt: skip
+        rows = [
+            {"name": m.name, "necessary": m.necessary, "redundant": m.redundant, "lost": m.lost, "alone": m.alone}
+            for m in found.members
+        ]
         return {"members": rows, "smallest_sets": found.minimal, "least": found.least, "complete": found.complete}
 
     return {

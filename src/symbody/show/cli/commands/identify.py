@@ -18,10 +18,13 @@ if TYPE_CHECKING:
 
 TASKS = ("base", "excite", "fit", "report")
 METHODS = {
-    "ols": ("least_squares", "OLS"), "wls": ("least_squares", "WLS"), "huber": ("least_squares", "Huber"),
-    "tls": ("least_squares", "TLS"), "prior": ("least_squares", "Prior"),
+    "ols": ("least_squares", "OLS"),
+    "wls": ("least_squares", "WLS"),
+    "huber": ("least_squares", "Huber"),
+    "tls": ("least_squares", "TLS"),
+    "prior": ("least_squares", "Prior"),
     "consistent": ("consistent", "PhysicallyConsistent"),
-}  # fmt: skip
+}
 
 
 def identify(
@@ -151,10 +154,14 @@ def _symbolic(model: InverseModel, k: int) -> str:
 
 
 def _excite(
-    model: InverseModel, duration: float, order: int, velocity: float | None, acceleration: float | None, out: Path |
-    None,
+    model: InverseModel,
+    duration: float,
+    order: int,
+    velocity: float | None,
+    acceleration: float | None,
+    out: Path | None,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     from symbody.studies.identification.exciting import excitation
 
     found = excitation(model, duration=duration, order=order, velocity=velocity, acceleration=acceleration)
@@ -172,10 +179,19 @@ def _excite(
 
 
 def _fit(
-    model: InverseModel, task: str, data: list[Path] | None, validate: list[Path] | None, signal: list[str] | None,
-    unit: list[str] | None, method: str, cutoff: float | None, factor: int | None, least_speed: float, out: Path | None,
+    model: InverseModel,
+    task: str,
+    data: list[Path] | None,
+    validate: list[Path] | None,
+    signal: list[str] | None,
+    unit: list[str] | None,
+    method: str,
+    cutoff: float | None,
+    factor: int | None,
+    least_speed: float,
+    out: Path | None,
     as_json: bool,
-) -> None:  # fmt: skip
+) -> None:
     from importlib import import_module
 
     from symbody.studies.identification.data_files import read_series

@@ -130,7 +130,7 @@ def labelled(linear: Linear, name: str) -> tuple[np.ndarray, tuple[str, ...], tu
 
 
 def eigenvalues(linear: Linear) -> np.ndarray:
-    """Of the state matrix, rad/s, the slowest first; of a pair the one with the positive imaginary part first."""
+    """Eigenvalues of the state matrix, rad/s, the slowest first; in a pair the positive imaginary part first."""
     import numpy as np
 
     found = np.linalg.eigvals(linear.A) if len(linear.A) else np.zeros(0, complex)

@@ -206,9 +206,15 @@ def _leave(traj: Trajectory, failed: int, checkpoint: Path | None) -> None:
 
 
 def _resumed(
-    model: str, loops: Path | None, path: Path, duration: str | None, checkpoint: Path | None, report: Path | None,
-    shown: bool, given: dict[str, Any],
-) -> tuple[Mechanism | None, Trajectory]:  # fmt: skip
+    model: str,
+    loops: Path | None,
+    path: Path,
+    duration: str | None,
+    checkpoint: Path | None,
+    report: Path | None,
+    shown: bool,
+    given: dict[str, Any],
+) -> tuple[Mechanism | None, Trajectory]:
     """Go on from a checkpoint, which holds the equations and all choices of the first run."""
     from symbody.basics.errors import ModelError
     from symbody.motion.run.simulate import resume

@@ -51,9 +51,16 @@ class PhysicallyConsistent(Estimator):
     method = "physically consistent least squares"
 
     def __init__(
-        self, model: Any = None, *, margin: float = 1e-6, pull: float = 1e-3, spread: float = 0.3, least: float = 0.05,
-        solver: str = "CLARABEL", **settings: Any,
-    ) -> None:  # fmt: skip
+        self,
+        model: Any = None,
+        *,
+        margin: float = 1e-6,
+        pull: float = 1e-3,
+        spread: float = 0.3,
+        least: float = 0.05,
+        solver: str = "CLARABEL",
+        **settings: Any,
+    ) -> None:
         """margin: least eigenvalue of every pseudo-inertia (kg m^2 and kg). pull: weight of the distance from the model
         as it is, in deviations of the prior, beside a unit of the fit's own mean square. spread, least: as in Prior."""
         super().__init__(model, **settings)

@@ -132,16 +132,6 @@ class Estimator:
         matrix, z, _ = equations.stacked()
         return float(np.linalg.norm(z - matrix @ self._fitted().values) / np.linalg.norm(z))
 
-    def relative_errors(self, X: Any, y: Any = None) -> dict[str, float]:
-        """The same by row."""
-        equations = self.equations(X, y)
-        matrix, z, row = equations.stacked()
-        rest = z - matrix @ self._fitted().values
-        return {
-            label: float(np.linalg.norm(rest[row == k]) / max(float(np.linalg.norm(z[row == k])), 1e-300))
-            for k, label in enumerate(equations.rows)
-        }
-
     def score(self, X: Any, y: Any = None) -> float:
         """Coefficient of determination R^2 of the efforts about their means."""
         equations = self.equations(X, y)

@@ -79,9 +79,17 @@ class Simulated(Estimator):
     """
 
     def __init__(
-        self, model: Any = None, *, kp: Any = None, kd: Any = None, velocity: bool = False, step: float | None = None,
-        slow: float = SLOW, start: Any = None, **settings: Any,
-    ) -> None:  # fmt: skip
+        self,
+        model: Any = None,
+        *,
+        kp: Any = None,
+        kd: Any = None,
+        velocity: bool = False,
+        step: float | None = None,
+        slow: float = SLOW,
+        start: Any = None,
+        **settings: Any,
+    ) -> None:
         """kp, kd: gains, one or (n,). velocity: whether qd_ref is followed too. step: s of the simulation, None: the
         period
         of the record. slow: speed below which dry friction falls off. start: (b,) first values; None: by OLS."""
@@ -122,10 +130,17 @@ class Simulated(Estimator):
         given = {f"{n}{k + 1}": float(x) for n, v in vectors.items() for k, x in enumerate(v)}
         given = {n: x for n, x in given.items() if n in self._loop.parameters}
         motion = simulate(
-            self._loop, series.duration, step=step, t0=float(series.t[0]), q0=series["q"][0], qd0=series["qd"][0],
+            self._loop,
+            series.duration,
+            step=step,
+            t0=float(series.t[0]),
+            q0=series["q"][0],
+            qd0=series["qd"][0],
             inputs={n: (series.t, v) for n, v in (("q_ref", q_ref), ("qd_ref", qd_ref), ("tau_ff", ff))},
-            parameters=given, samples=series.t, method="rk4",
-        )  # fmt: skip
+            parameters=given,
+            samples=series.t,
+            method="rk4",
+        )
         if not motion.outcome.ok or not np.all(np.isfinite(motion["q"])):
             raise DataError(
                 f"the simulated loop did not get through the record: {motion.outcome}. The gains or the start values "
