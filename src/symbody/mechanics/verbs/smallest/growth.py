@@ -60,11 +60,17 @@ def _of(name: str, formalism: str, mul: str, add: str, printed: tuple[int, int] 
     return Published(name, formalism, first, second, printed)
 
 
-# MEDUSA, Tables 4.2 and 4.3; the last row: Khalil and Kleinfinger 1987. Two rows have mixed numbers in their first source
-# (Hollerbach 1980), such as 66 1/3 N^3. Table 4.2 multiplies their parts (22 N^3), but its counts for N = 6 are of the mixed
-# numbers: all additions follow from them exactly, multiplications to 1.4 % and 0.1 %.
+# MEDUSA, Tables 4.2 and 4.3; the last row: Khalil and Kleinfinger 1987. Two rows have mixed numbers in their source
+# (Hollerbach 1980), such as 66 1/3 N^3. Table 4.2 multiplies their parts (22 N^3), but the counts for N = 6 are of the
+# mixed numbers: all additions follow from them exactly, multiplications to 1.4 % and 0.1 %.
 PUBLISHED = (
-    _of("Uicker 1965, Kahn 1969", "Lagrange", "65/2 1037/12 685/4 160/3 -128", "25 199/3 259/2 127/3 -96", (66271, 51548)),
+    _of(
+        "Uicker 1965, Kahn 1969",
+        "Lagrange",
+        "65/2 1037/12 685/4 160/3 -128",
+        "25 199/3 259/2 127/3 -96",
+        (66271, 51548),
+    ),
     _of("Raibert, Horn 1978", "Lagrange", "2 1 0 0", "1 1 2 0"),
     _of("Waters 1979", "Lagrange", "213/2 1241/2 -512", "82 514 -384", (7051, 5652)),
     _of("Hollerbach 1980, 4x4", "recursive Lagrange", "830 -592", "675 -464"),
