@@ -62,7 +62,7 @@ def _of(name: str, formalism: str, mul: str, add: str, printed: tuple[int, int] 
 
 # MEDUSA, Tables 4.2 and 4.3; the last row: Khalil and Kleinfinger 1987. Two rows have mixed numbers in their source
 # (Hollerbach 1980), such as 66 1/3 N^3. Table 4.2 multiplies their parts (22 N^3), but the counts for N = 6 are of the
-# mixed numbers: all additions follow from them exactly, multiplications to 1.4 % and 0.1 %.
+# mixed numbers: all additions follow from them exactly, multiplications within 1.4 % and 0.1 %.
 PUBLISHED = (
     _of(
         "Uicker 1965, Kahn 1969",
