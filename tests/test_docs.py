@@ -75,6 +75,14 @@ def test_links_of_the_page_lead_to_files(page):
     assert not missing
 
 
+@pytest.mark.parametrize("page", sorted(DOCS.rglob("*.md")), ids=lambda p: str(p.relative_to(DOCS)))
+def test_links_of_the_site_stay_within_it(page):
+    """The site is made of docs/ alone: `make docs` refuses a link that leads out of it."""
+    text = re.sub(r"^```.*?^```", "", page.read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
+    links = [link for link in re.findall(r"\]\(([^)#\s]+)", text) if "://" not in link]
+    assert not [link for link in links if not (page.parent / link).resolve().is_relative_to(DOCS)]
+
+
 def test_pictures_are_small():
     for picture in (DOCS / "pictures").iterdir():
         most = 500_000 if picture.suffix == ".webp" else 150_000  # those that move

@@ -121,7 +121,11 @@ def load(
 
 @declared
 def save(mechanism: Mechanism, path: str | Path) -> Path:
-    """Write a Mechanism as a model file, by its suffix: .yaml, which keeps everything, .urdf, .xml (MJCF), .sdf."""
+    """Write a Mechanism as a model file, by its suffix: .yaml, .urdf, .xml (MJCF), .sdf.
+
+    .yaml keeps everything but the names of `definitions`, whose expressions stand where they were used; a force element
+    with a Python function is refused. What another format has no words for is left out.
+    """
     write_file(mechanism, path)
     return Path(path)
 

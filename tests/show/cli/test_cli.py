@@ -4,6 +4,7 @@ import json
 import os
 import subprocess
 import sys
+from fractions import Fraction
 from pathlib import Path
 
 import pytest
@@ -166,19 +167,55 @@ def test_growth_needs_no_model(call):
     result = call("count", "--growth", "--json")
     found = json.loads(result.stdout)
     assert found["symbody"]["base"]["exact"]
-    # MEDUSA, Table 4.3: all but two rows follow from the formulas of Table 4.2
+    # MEDUSA, Table 4.3: all but the multiplications of two rows follow from the formulas
     six = {name: row.get("printed", row["six"]) for name, row in found["published"].items()}
     assert list(six.values())[:8] == [
         [66271, 51548], [468, 264], [7051, 5652], [4388, 3586], [2195, 1719], [852, 738], [841, 573], [599, 456]
     ]  # fmt: skip
-    assert found["published"]["Uicker 1965, Kahn 1969"]["mul"] == "16N^4 + 215/6 N^3 + 171/4 N^2 + 53/3 N - 128"
+    assert found["published"]["Uicker 1965, Kahn 1969"]["mul"] == "65/2 N^4 + 1037/12 N^3 + 685/4 N^2 + 160/3 N - 128"
 
 
-def test_growth_formulas_give_the_printed_counts_of_ten_joints():
-    """MEDUSA, Table 4.4, row by row."""
-    printed = [(200157, 278494), (2100, 1120), (7888, 12956), (7708, 6286), (3843, 2999), (1452, 1262), (1433, 977),
-               (1055, 808)]  # fmt: skip
-    assert [row.at(10) for row in PUBLISHED[:8]] == printed
+# mixed numbers of the first source (Hollerbach 1980): whole part, numerator, denominator; highest power first
+UICKER_MUL = [(32, 1, 2), (86, 5, 12), (171, 1, 4), (53, 1, 3), (-128, 0, 1)]
+UICKER_ADD = [(25, 0, 1), (66, 1, 3), (129, 1, 2), (42, 1, 3), (-96, 0, 1)]
+WATERS_MUL = [(106, 1, 2), (620, 1, 2), (-512, 0, 1)]
+
+
+def horner(coefficients, n):
+    total = Fraction(0)
+    for c in coefficients:
+        total = total * n + c
+    return total
+
+
+def mixed(parts):
+    return [whole + Fraction(above, below) for whole, above, below in parts]
+
+
+def product(parts):
+    return [Fraction(whole * above, below) if above else Fraction(whole) for whole, above, below in parts]
+
+
+def test_growth_formulas_give_the_printed_counts_of_six_joints():
+    """MEDUSA, Table 4.3: eight rows of additions, and all multiplications but those of Uicker, Kahn and Waters."""
+    uicker, waters = PUBLISHED[0], PUBLISHED[2]
+    assert [row.at(6)[1] for row in PUBLISHED[:8]] == [51548, 264, 5652, 3586, 1719, 738, 573, 456]
+    assert [row.at(6)[0] for row in PUBLISHED[:8] if row not in (uicker, waters)] == [468, 4388, 2195, 852, 841, 599]
+    for row, printed, error in ((uicker, 66271, 0.014), (waters, 7051, 0.001)):
+        assert row.printed is not None
+        assert row.printed[0] == printed
+        assert 0 < abs(row.at(6)[0] / printed - 1) < error
+    for n in (1, 6, 10):
+        assert uicker.at(n) == (round(horner(mixed(UICKER_MUL), n)), round(horner(mixed(UICKER_ADD), n)))
+        assert waters.at(n)[0] == round(horner(mixed(WATERS_MUL), n))
+
+
+def test_printed_counts_of_ten_joints_read_mixed_numbers_as_products():
+    """MEDUSA, Table 4.4: rows without mixed numbers follow from the formulas, the others show how they were misread."""
+    plain = [row.at(10) for row in PUBLISHED[:8] if not row.printed]
+    assert plain == [(2100, 1120), (7708, 6286), (3843, 2999), (1452, 1262), (1433, 977), (1055, 808)]
+    misread = [round(horner(product(parts), 10)) for parts in (UICKER_MUL, UICKER_ADD, WATERS_MUL)]
+    assert misread == [200157, 278494, 7888]
 
 
 def test_the_module_runs_as_a_command():

@@ -60,8 +60,7 @@ class SingularGap(NamedTuple):
 
 
 def singular_gap(y: np.ndarray, tolerance: float) -> SingularGap:
-    """Rank and gap of the columns of y (rows, p) that are not zero: singular values above `tolerance` times the largest
-    count."""
+    """Rank and gap of the nonzero columns of y (rows, p): singular values above `tolerance` times the largest count."""
     size = np.linalg.norm(y, axis=0)
     s = np.linalg.svd(y[:, size > 0] / size[size > 0], compute_uv=False)
     if not len(s):

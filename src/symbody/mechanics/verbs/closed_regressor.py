@@ -79,7 +79,7 @@ class ClosedSamples:
         self._walked: dict[tuple[int, int], np.ndarray] = {}
 
     def base_parameters(self, chosen: Sequence[int] | None, tolerance: float) -> BaseParameters:
-        """BaseParameters of the columns `chosen`, from one set of states; another one confirms the number and the groups."""
+        """Those of the columns `chosen`, from one set of states; another set confirms the number and the groups."""
         considered = list(range(len(columns(self.mech)))) if chosen is None else sorted(set(chosen))
         decided: list[tuple[int, float, np.ndarray]] = []
 

@@ -1,6 +1,7 @@
-"""Periodic signals of time, one period from 0 back to 0 (hybrid simulators, section 5.2.2): numbers, arrays or Nodes.
+"""Periodic signals of time (hybrid simulators, section 5.2.2): numbers, arrays or Nodes.
 
-Amplitude 1; multiply for volts or newtons. `frequency` in Hz.
+A period begins at 0 (`square`: at 1) and ends at 0 (`sawtooth`: just below 1, then it jumps back). Amplitude 1;
+multiply for volts or newtons. `frequency` in Hz.
 """
 
 from __future__ import annotations
