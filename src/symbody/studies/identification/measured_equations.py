@@ -21,6 +21,7 @@ class MeasuredEquations:
     notes       what was said of the record
     breaks      indices of instants that do not follow the one before
     keep        (N, n) which rows count; None: all
+    noise       (n,) standard deviation of the noise of z, as far as the record tells it; None: not known
     """
 
     y: np.ndarray
@@ -33,6 +34,7 @@ class MeasuredEquations:
     breaks: tuple[int, ...] = ()
     source: str = ""
     keep: np.ndarray | None = None
+    noise: np.ndarray | None = None
 
     @property
     def mask(self) -> np.ndarray:
@@ -115,4 +117,5 @@ def joined_equations(parts: Sequence[MeasuredEquations]) -> MeasuredEquations:
         breaks=tuple(sorted(breaks)),
         notes=tuple(dict.fromkeys(n for p in parts for n in p.notes)),
         source=", ".join(dict.fromkeys(p.source for p in parts if p.source)),
+        noise=None if any(p.noise is None for p in parts) else np.max([p.noise for p in parts], axis=0),
     )

@@ -181,6 +181,7 @@ def prior_deviation(model: Any, spread: float, least: float) -> np.ndarray:
         # nothing is known of laws that the model does not have
         floor = least * largest if k in ("m", "s", "I") and largest > 0 else 1e6
         out[same] = np.maximum(out[same], floor)
+    out[[model.names.index(n) for n in model.unknown]] = 1e6
     return np.asarray(out)
 
 
