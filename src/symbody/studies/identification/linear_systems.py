@@ -22,7 +22,7 @@ from symbody.symbolic.system.system import System, node_array
 def linear_regressor(system: System, output: str, parameters: Sequence[str]) -> System:
     """(inputs) -> Y (m, p), f0 (m,) with output = Y p + f0, p the entries of the named parameters one after the other.
 
-    A parameter in which the output is not linear is refused by name.
+    A parameter in which the output is not linear is refused by name. What else f depends on keeps its default and unit.
     """
     f = system.output(output)
     symbols = []
@@ -42,7 +42,14 @@ def linear_regressor(system: System, output: str, parameters: Sequence[str]) -> 
     rest = np.array(substitute(list(f.flat), dict.fromkeys(symbols, 0)), dtype=object)
     names = {f"Y[:, {k}]": s.data.name for k, s in enumerate(symbols)}
     outputs = {"Y": node_array(list(y.flat), system.graph).reshape(y.shape), "f0": rest}
-    return System(f"{system.name}_regressor", inputs=dict(system.inputs), outputs=outputs, origins=names)
+    read = set(free_symbols([*outputs["Y"].flat, *outputs["f0"].flat]))
+    kept = {n: a for n, a in system.parameters.items() if not read.isdisjoint(a.flat)}
+    arguments = [*system.inputs, *kept]
+    return System(
+        f"{system.name}_regressor", inputs=dict(system.inputs), parameters=kept, outputs=outputs, origins=names,
+        units={n: u for n, u in system.units.items() if n in arguments},
+        defaults={n: v for n, v in system.defaults.items() if n in kept},
+    )  # fmt: skip
 
 
 def independent_columns(
