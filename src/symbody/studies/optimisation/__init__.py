@@ -6,6 +6,6 @@ __all__, __getattr__, __dir__ = door(
     __name__,
     {
         "search_problem": "Bounds Constraint Objective SearchOutcome Result",
-        "minimize": "METHODS SearchMethod add_method minimize remove_method",
+        "minimize": "METHODS SearchMethod add_method remove_method",
     },
 )
