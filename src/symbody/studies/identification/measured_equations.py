@@ -108,6 +108,7 @@ def joined_equations(parts: Sequence[MeasuredEquations]) -> MeasuredEquations:
             raise DataError("the equations have other unknowns or rows; expected those of one model.")
     lengths = np.cumsum([len(p.z) for p in parts])[:-1]
     breaks = [*lengths.tolist(), *(b + o for p, o in zip(parts, [0, *lengths.tolist()]) for b in p.breaks)]
+    noise = [p.noise for p in parts if p.noise is not None]
     return _replace(
         first,
         y=np.concatenate([p.y for p in parts]),
@@ -117,5 +118,5 @@ def joined_equations(parts: Sequence[MeasuredEquations]) -> MeasuredEquations:
         breaks=tuple(sorted(breaks)),
         notes=tuple(dict.fromkeys(n for p in parts for n in p.notes)),
         source=", ".join(dict.fromkeys(p.source for p in parts if p.source)),
-        noise=None if any(p.noise is None for p in parts) else np.max([p.noise for p in parts], axis=0),
+        noise=np.max(noise, axis=0) if len(noise) == len(parts) else None,
     )
