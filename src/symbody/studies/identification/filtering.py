@@ -24,6 +24,7 @@ from symbody.studies.identification.series import Series
 
 OUTLIER = 8.0  # standard deviations (by the median) of a sample from the median of its neighbours
 STRAIGHT = 0.1  # of a period of the cutoff: a span in which motion is nearly straight
+SOME = 4000  # second differences that tell noise
 GROWN = 1.3  # times those over half the span: second differences that grow
 FAR = 0.5  # of a signal's range: outliers beyond are said, though nobody asked
 
@@ -156,7 +157,8 @@ def noise_of_equations(z: np.ndarray, factor: int, series: Series) -> np.ndarray
     lags = [k for k in (1, 2, 4, 8, 16, 32) if k <= most and 2 * k < len(values)]
     if not lags:
         return np.full(z.shape[1], np.inf)
-    bends = [values[2 * k :] - 2 * values[k:-k] + values[: -2 * k] for k in lags]
+    some = slice(None, None, max(1, len(values) // SOME))
+    bends = [values[2 * k :][some] - 2 * values[k:-k][some] + values[: -2 * k][some] for k in lags]
     spread = np.array([1.4826 * np.median(np.abs(b), axis=0) / np.sqrt(6) for b in bends])  # of normal errors
     if len(lags) == 1:
         chosen = np.zeros(z.shape[1], dtype=int)
