@@ -61,6 +61,7 @@ GROUPS: list[tuple[str, str, list[str]]] = [
             "drives.drive_gains", "recursive.RecursiveLS", "recursive.recursive_system", "exciting.excitation",
             "nonlinear.fit_system", "nonlinear.profile", "nonlinear.screen", "nonlinear.morris",
             "linear_systems.linear_regressor",
+            "linear_systems.independent_columns",
         )
     ]),
     ("Optimisation", "Smallest values within bounds and constraints.", ["sb.minimize"]),

@@ -23,7 +23,8 @@ from symbody.studies.identification import (
     read_series,
     without_outliers,
 )
-from symbody.studies.identification.filtering import decimated, default_cutoff, low_pass
+from symbody.studies.identification.cutoff_choice import chosen_cutoff
+from symbody.studies.identification.filtering import decimated, low_pass
 from symbody.studies.identification.mat_elements import checked_elements
 
 
@@ -176,7 +177,7 @@ def test_a_short_stretch_does_not_decide_the_cutoff():
     t = np.arange(0, 10, 0.005)
     q = np.sin(2 * np.pi * t)[:, None]
     broken = Series(t, {"q": q}, ("j",), breaks=(50,))
-    assert default_cutoff(broken.window(0.25, 10)) == default_cutoff(broken)
+    assert chosen_cutoff(broken.window(0.25, 10)).cutoff == chosen_cutoff(broken).cutoff
 
 
 # -- files that say more than they hold, or point elsewhere

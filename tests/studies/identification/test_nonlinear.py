@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import symbody as sb
-from symbody.basics.errors import DataError, NameLookupError
+from symbody.basics.errors import DataError, DefinitionError, NameLookupError
 from symbody.studies.identification import Series, fit_system, morris, profile, screen
 
 TRUE = {"k": 4.0, "c": 0.3, "a": 1.7}
@@ -71,6 +71,43 @@ def test_a_mechanism_is_identified_by_the_same_call():
     series = Series(t, {"q": motion["q"]})
     fit = fit_system(mech, series, {"m2": (0.5, 3.0)}, q0=[0.5, -0.3], start={"m2": 1.0})
     assert fit["m2"] == pytest.approx(1.4, abs=1e-4)
+
+
+def test_parameters_may_be_held_and_what_the_fit_sets_itself_is_refused(duffing):
+    system, series = duffing
+    options = {"inputs": {"u": None}, "states0": {"x": 0.5}}
+    fit = fit_system(system, series, {"k": (1.0, 10.0), "c": 0.3, "a": 1.7}, "x", **options)
+    assert fit.names == ("k",)
+    assert fit["k"] == pytest.approx(4.0, abs=0.01)
+    mech, t = sb.load("pendulum2"), np.linspace(0, 1, 41)
+    motion = sb.simulate(mech, 1.0, q0=[0.5, -0.3], parameters={"m1": 2.0, "m2": 1.4}, samples=t)
+    held = fit_system(mech, Series(t, {"q": motion["q"]}), {"m1": 2.0, "m2": (0.5, 3.0)}, q0=[0.5, -0.3])
+    assert held["m2"] == pytest.approx(1.4, abs=1e-4)
+    for name, value in (("values", {"c": 0.3}), ("samples", series.t), ("duration", 3.0), ("t0", 0.0)):
+        with pytest.raises(DefinitionError, match=f"sets '{name}' of the simulation itself"):
+            fit_system(system, series, BOUNDS, ("x",), **{**options, name: value})
+    with pytest.raises(DefinitionError, match="state -> first value"):
+        fit_system(system, series, BOUNDS, ("x",), states0=[0.5, 0.0])
+    for wrong in ((2.0, 1.0), (1.0,), "stiff"):
+        with pytest.raises(DefinitionError, match="lower, upper"):
+            fit_system(system, series, {"k": wrong}, ("x",), **options)
+
+
+def test_the_error_of_integration_does_not_move_the_values():
+    """x'' = -k x from x = 1 is cos(sqrt(k) t); a coarse step turns at another speed."""
+    with sb.Graph():
+        x, v, k = sb.symbols("x v k")
+        system = sb.System(
+            "spring", inputs={"x": x, "v": v}, parameters={"k": k}, outputs={"x_dot": v, "v_dot": -k * x},
+            states={"x": "x_dot", "v": "v_dot"},
+        )  # fmt: skip
+    t = np.linspace(0, 10, 201)
+    series = Series(t, {"x": np.cos(2 * t) + 1e-5 * np.random.default_rng(5).normal(size=len(t))})
+    for accuracy in ({"step": 0.05, "method": "rk4"}, {"rtol": 1e-4}):
+        fit = fit_system(system, series, {"k": (3.0, 5.0)}, ("x",), states0={"x": 1.0}, **accuracy)
+        assert abs(fit["k"] - 4) < 4 * fit.std[0] < 1e-4
+        assert "integration was made finer" in " ".join(fit.notes)
+        assert fit.sigma["x"] == pytest.approx(1e-5, rel=0.2)
 
 
 def test_lugre_friction_of_a_slide_is_found_from_its_motion():

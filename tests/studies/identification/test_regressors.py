@@ -15,8 +15,14 @@ from symbody.mechanics.verbs.identifiable_parameters import (
     parameter_values,
     regressor,
 )
-from symbody.studies.identification import inverse_model
-from symbody.studies.identification.linear_systems import linear_regressor
+from symbody.studies.identification import (
+    OLS,
+    Prior,
+    Series,
+    independent_columns,
+    inverse_model,
+    linear_regressor,
+)
 
 
 def state(mech, seed=0):
@@ -205,8 +211,6 @@ def test_a_force_element_with_states_leaves_the_base_parameters_of_its_tree(kind
 @pytest.mark.parametrize("kind", ["lugre", "maxwell"])
 def test_a_robot_with_friction_that_has_states_is_identified_from_its_motion(kind):
     """States follow from the measured motion: a simulated record gives the parameters that made it."""
-    from symbody.studies.identification import OLS, Series
-
     mech = two_links(kind, **STATEFUL[kind])
     tau = {"tau.j": "3*sin(5*t) + sin(2*t)", "tau.k": "cos(7*t)"}
     run = sb.simulate(mech, 3.0, inputs=tau, tolerance=1e-9, sampling=1501)
@@ -218,8 +222,6 @@ def test_a_robot_with_friction_that_has_states_is_identified_from_its_motion(kin
 
 
 def test_what_an_element_reads_besides_the_motion_comes_from_the_record_or_is_refused():
-    from symbody.studies.identification import Series
-
     rng, t = np.random.default_rng(0), np.linspace(0, 1, 50)
     motion = {n: rng.normal(size=(50, 2)) for n in ("q", "qd", "qdd", "tau")}
     driven = two_links("joint", law="actuator", gain=2.0)
@@ -231,3 +233,36 @@ def test_what_an_element_reads_besides_the_motion_comes_from_the_record_or_is_re
     np.testing.assert_allclose(z, motion["tau"] + np.column_stack([2.0 * u, 0 * u]), atol=1e-12)
     with pytest.raises(DataError, match="switches by events"):
         inverse_model(two_links("stiction", **STATEFUL["stiction"])).measured(Series(t, motion))
+
+
+def test_what_a_regressor_still_depends_on_keeps_its_default():
+    with sb.Graph():
+        x, v, k, c, m = sb.symbols("x v k c m")
+        law = sb.System(
+            "law", inputs={"x": x, "v": v}, parameters={"k": k, "c": c, "m": m}, outputs={"F": (k * x + c * v) * m},
+            defaults={"k": 4.0, "c": 0.3, "m": 2.0}, units={"m": "kg", "F": "N"},
+        )  # fmt: skip
+    found = linear_regressor(law, "F", ["k", "c"])
+    assert set(found.parameters) == {"m"}
+    assert (found.units["m"], float(found.defaults["m"])) == ("kg", 2.0)
+    np.testing.assert_array_equal(found.compile("python")(x=1.0, v=2.0).Y, [[2.0, 4.0]])
+    assert independent_columns(found)[0] == [0, 1]
+
+
+def test_masses_without_values_are_no_obstacle():
+    b = sb.Mechanism.builder("swing", gravity=(0, 0, -9.81))
+    b.body("rod", "auto", ("auto",) * 3, "auto")
+    b.joint("j", "revolute", "world", "rod", axis="y")
+    model = inverse_model(b.done(), ("viscous",))
+    assert np.all(model.prior == 0)
+    assert set(model.unknown) == {f"rod.{x}" for x in ("m", "mx", "my", "mz", "Ixx", "Ixy", "Iyy", "Ixz", "Iyz", "Izz")}
+    assert "start at 0" in " ".join(model.notes)
+    # a pendulum with I = 0.4, m x = 0.5 along the rod: tau = I qdd - g cos(q) m x ... by its own equation
+    t = np.linspace(0, 5, 400)
+    q, qd, qdd = (f[:, None] for f in (np.sin(2 * t), 2 * np.cos(2 * t), -4 * np.sin(2 * t)))
+    tau = 0.4 * qdd + 0.1 * qd - 9.81 * 0.5 * np.cos(q)
+    series = Series(t, {"q": q, "qd": qd, "qdd": qdd, "tau": tau}, model.labels)
+    for fit in (OLS(model), Prior(model)):
+        values = fit.fit(series).estimate_.as_dict()["parameters"]
+        found = {p["name"]: p["value"] for p in values}
+        assert [found["rod.Iyy"], found["rod.mx"], found["j.viscous"]] == pytest.approx([0.4, 0.5, 0.1], abs=1e-6)

@@ -6,6 +6,7 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
+from symbody.studies.optimisation.minimize import minimize
 
 from symbody.basics.errors import DefinitionError, SymbodyError
 from symbody.studies.optimisation import (
@@ -14,7 +15,6 @@ from symbody.studies.optimisation import (
     SearchMethod,
     SearchOutcome,
     add_method,
-    minimize,
     remove_method,
 )
 
@@ -78,3 +78,32 @@ def test_what_is_wrong_is_said():
     )
     assert minimize(bowl, [(-1, 1)] * 2, row.name).evaluations == 1
     remove_method("middle")
+
+
+@pytest.mark.parametrize("method", [n for n, m in METHODS.items() if m.constraints])
+@pytest.mark.parametrize("more", [(), (Constraint(lambda x: np.array([2.0 - x[1]])),)])
+def test_constraints_that_no_point_meets_end_with_the_least_violated_one(method, more):
+    wall = Constraint(lambda x: np.array([x[0] - 5.0]))
+    found = minimize(bowl, [(-1, 1)] * 2, method, constraints=[wall, *more], budget=600)
+    assert found.outcome is SearchOutcome.INFEASIBLE
+    assert found.violation == pytest.approx(5.0 - found.x[0])
+    assert found.x[0] == pytest.approx(1.0, abs=0.05)
+    assert found.fun == bowl(found.x)
+
+
+@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize("kind", [ValueError, TypeError, KeyError])
+def test_an_error_of_the_function_arrives_as_it_is(method, kind):
+    def fails(x):
+        raise kind("of the caller")
+
+    with pytest.raises(kind, match="of the caller"):
+        minimize(fails, [(-1, 1)] * 2, method, budget=50)
+
+
+@pytest.mark.parametrize("method", ["differential_evolution", "slsqp", "direct"])
+def test_what_is_no_number_is_told_and_one_entry_is_one(method):
+    for value in ("abc", np.ones(2), None):
+        with pytest.raises(DefinitionError, match="expected one number"):
+            minimize(lambda x, value=value: value, [(-1, 1)] * 2, method, budget=50)
+    assert minimize(lambda x: np.array([bowl(x)]), [(-1, 1)] * 2, method, budget=1500).fun < 1e-3

@@ -37,7 +37,8 @@ def write_identification_report(
     if Path(path).suffix.lower() not in (".html", ".htm"):
         raise FormatError(f"{path} has the suffix {Path(path).suffix!r}; expected .html.")
     name = title or f"Identification of {estimate.model.mech.name if estimate.model else 'a linear model'}"
-    sections = [_summary(estimate), _parameters(estimate)]
+    doubt = [Section("doubt", "Before the values", sentences([estimate.unexplained]))] if estimate.unexplained else []
+    sections = [_summary(estimate), *doubt, _parameters(estimate)]
     scripts: Sequence[str] = ()
     data: Sequence[tuple[str, str]] = ()
     if estimate.equations is not None:

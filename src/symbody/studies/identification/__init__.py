@@ -21,7 +21,7 @@ __all__, __getattr__, __dir__ = door(
         "gears": "gear_columns gear_matrix joint_side",
         "identified": "all_parameters identified_mechanism",
         "linear_inverse": "InverseModel inverse_model",
-        "linear_systems": "linear_regressor",
+        "linear_systems": "independent_columns linear_regressor",
         "nonlinear": "NonlinearFit fit_system morris profile screen",
         "recursive": "RecursiveLS recursive_system",
         "series": "Series joined",

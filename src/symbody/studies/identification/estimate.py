@@ -45,6 +45,7 @@ class Estimate:
     condition     of the columns, scaled to unit length
     pi            (p,) all parameters of the Mechanism, where the method finds them
     fixed         names that were held at a value (zero, or the prior)
+    unexplained   a sentence where residuals are far above the noise, which the covariance does not allow for; else ""
     """
 
     method: str
@@ -65,6 +66,7 @@ class Estimate:
     iterations: int = 1
     model: InverseModel | None = field(default=None, repr=False)
     equations: MeasuredEquations | None = field(default=None, repr=False)
+    unexplained: str = ""
 
     @property
     def std(self) -> np.ndarray:
@@ -104,7 +106,7 @@ class Estimate:
             "method": self.method, "parameters": rows, "relative_residual": self.relative,
             "relative_residual_of": dict(self.relative_of), "sigma": dict(self.sigma), "condition": self.condition,
             "equations": self.equations_count, "covariance": self.kind, "fixed": list(self.fixed),
-            "notes": list(self.notes),
+            "unexplained": self.unexplained, "notes": list(self.notes),
         }  # fmt: skip
 
     def __str__(self) -> str:
@@ -118,4 +120,5 @@ class Estimate:
             self.names, self.units or [""] * len(self.names), self.values, self.std, self.relative_std
         ):
             lines.append(f"  {n:<{width}} {v:>12.6g} {s:>10.3g} {100 * r:>8.2f}  {u}")
-        return "\n".join([head, *lines, *(f"  note: {n}" for n in self.notes)])
+        first = [f"  warning: {self.unexplained}"] if self.unexplained else []
+        return "\n".join([head, *first, *lines, *(f"  note: {n}" for n in self.notes)])

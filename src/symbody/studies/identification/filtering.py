@@ -5,8 +5,7 @@ phase is lost, and differentiated by central differences; the efforts and all co
 one and the same low-pass filter and are thinned out, which keeps the equations exact and makes their errors whiter.
 
 Defaults, which depend on the record alone:
-  cutoff     10 times the frequency below which lies 99.5 % of the power of the velocities, at most 0.4 of the sampling
-             frequency
+  cutoff     where motion ends and noise begins, see `cutoff_choice.py`; the notes say which, and why
   factor     of decimation: what puts the new Nyquist frequency at half the cutoff, and leaves at least 200 samples
   edges      three over the cutoff are cut off at both ends of each stretch, and at least 5 samples: filters ring there
 """
@@ -19,47 +18,15 @@ import numpy as np
 
 from symbody.basics.arguments import declared
 from symbody.basics.errors import DataError, real_argument, whole_argument
+from symbody.studies.identification.cutoff_choice import ORDER, PASSED, chosen_cutoff, decimation
 from symbody.studies.identification.data_checks import check_signals, label_of
 from symbody.studies.identification.series import Series
 
-ORDER = 4  # of the Butterworth filter, in each direction
-POWER = 0.995
-RATIO = 10.0
-HIGHEST = 0.4  # cutoff / sampling frequency
-LEAST = 200  # samples that decimation leaves
 OUTLIER = 8.0  # standard deviations (by the median) of a sample from the median of its neighbours
+STRAIGHT = 0.1  # of a period of the cutoff: a span in which motion is nearly straight
+SOME = 4000  # second differences that tell noise
+GROWN = 1.3  # times those over half the span: second differences that grow
 FAR = 0.5  # of a signal's range: outliers beyond are said, though nobody asked
-
-
-def motion_bandwidth(series: Series) -> float:
-    """Hz below which POWER of the power of the velocities lies, the highest of all components."""
-    from scipy.signal import periodogram
-
-    found = 0.0
-    rate = 1 / series.period
-    longest = max(p.stop - p.start for p in series.pieces)
-    # of a short stretch the spectrum is that of its ends
-    for piece in (p for p in series.pieces if 2 * (p.stop - p.start) >= longest):
-        for q in series["q"][piece].T:
-            if len(q) < 16 or np.ptp(q) == 0:
-                continue
-            line = np.linspace(q[0], q[-1], len(q))
-            frequency, power = periodogram(q - line, rate)
-            power = power * frequency**2
-            # noise of encoders grows with the square of the frequency: its level is that of the upper half
-            noise = np.median(power[len(power) // 2 :] / np.maximum(frequency[len(power) // 2 :], 1e-300) ** 2)
-            power = np.maximum(power - 3 * noise * frequency**2, 0.0)
-            total = np.cumsum(power)
-            if total[-1] > 0:
-                found = max(found, float(frequency[np.searchsorted(total, POWER * total[-1])]))
-    if found == 0.0:
-        raise DataError(f"{series.source or 'the record'}: no joint moves; expected a record of motion.")
-    return found
-
-
-def default_cutoff(series: Series) -> float:
-    """Hz, by the rule in the head of this file."""
-    return min(RATIO * motion_bandwidth(series), HIGHEST / series.period)
 
 
 def low_pass(values: np.ndarray, cutoff: float, period: float, order: int = ORDER) -> np.ndarray:
@@ -127,7 +94,7 @@ def prepare(
 ) -> Series:
     """A raw record with q (and tau) as the inverse model takes it: even in time, q filtered, qd and qdd.
 
-    cutoff    Hz of the filter of q; None: see the head of this file
+    cutoff    Hz of the filter of q; None: chosen by the record, see the head of this file; the notes say what was taken
     period    s, of the new instants; None: as they are, or the median where they are uneven
     velocity  whether qd comes from q; False: from the record, filtered as q is
     edge      s, cut off at both ends of each stretch
@@ -136,7 +103,11 @@ def prepare(
     series = series.replace(notes=(*series.notes, *_outlier_notes(series)))
     if period is not None or not series.is_even:
         series = series.resampled(period)
-    at = default_cutoff(series) if cutoff is None else real_argument("cutoff", cutoff, "a frequency in Hz", above=0.0)
+    if cutoff is None:
+        choice = chosen_cutoff(series)
+        at, series = choice.cutoff, series.replace(notes=(*series.notes, str(choice)))
+    else:
+        at = real_argument("cutoff", cutoff, "a frequency in Hz", above=0.0)
     series = filtered(series, at, ("q",) if velocity else ("q", "qd"))
     series = differentiated(series, velocity)
     least = 5 * series.period
@@ -148,7 +119,7 @@ def default_factor(series: Series) -> int:
     if series.cutoff is None:
         return 1
     shortest = min(p.stop - p.start for p in series.pieces)
-    return max(1, min(round(1 / (series.period * series.cutoff)), len(series) // LEAST, shortest // 4))
+    return decimation(series.cutoff, series.period, len(series), shortest)
 
 
 def decimated(values: np.ndarray, factor: int, pieces: list[slice]) -> tuple[np.ndarray, np.ndarray]:
@@ -164,13 +135,39 @@ def decimated(values: np.ndarray, factor: int, pieces: list[slice]) -> tuple[np.
     out = []
     for piece in pieces:
         if piece.stop - piece.start > 3 * factor:
-            out.append(low_pass(values[piece], 0.4 / factor, 1.0)[factor // 2 :: factor])
+            out.append(low_pass(values[piece], PASSED / factor, 1.0)[factor // 2 :: factor])
         else:
             raise DataError(
                 f"a stretch of {piece.stop - piece.start} samples is too short for decimation by {factor}; take a "
                 "smaller factor, or leave the stretch out."
             )
     return np.concatenate(out), index
+
+
+def noise_of_equations(z: np.ndarray, factor: int, series: Series) -> np.ndarray:
+    """(n,) standard deviation of the noise that decimation leaves of efforts z (N, n).
+
+    By the median of second differences over one, two, four ... samples, which a few steps of dry friction do not move.
+    Of white noise all are alike; of noise that a sensor has filtered they grow until its errors no longer follow each
+    other, of motion they always do: the first count that hardly grow, over spans in which motion is nearly straight.
+    """
+    longest = max(series.pieces, key=lambda p: p.stop - p.start)
+    values = z[longest]
+    most = 1 if series.cutoff is None else max(1, int(STRAIGHT / (series.cutoff * series.period)))
+    lags = [k for k in (1, 2, 4, 8, 16, 32) if k <= most and 2 * k < len(values)]
+    if not lags:
+        return np.full(z.shape[1], np.inf)
+    some = slice(None, None, max(1, len(values) // SOME))
+    bends = [values[2 * k :][some] - 2 * values[k:-k][some] + values[: -2 * k][some] for k in lags]
+    spread = np.array([1.4826 * np.median(np.abs(b), axis=0) / np.sqrt(6) for b in bends])  # of normal errors
+    if len(lags) == 1:
+        chosen = np.zeros(z.shape[1], dtype=int)
+    else:
+        growth = spread[1:] / np.maximum(spread[:-1], 1e-300)
+        chosen = np.argmax(growth < np.maximum(GROWN, 1.001 * growth.min(axis=0)), axis=0)
+    # errors that are alike over a span pass decimation as those of as many samples fewer
+    passed = np.minimum(1.0, 2 * PASSED * np.array(lags)[chosen] / factor) if factor > 1 else 1.0
+    return np.asarray(spread[chosen, np.arange(z.shape[1])] * np.sqrt(passed))
 
 
 def without_outliers(series: Series, names: tuple[str, ...] = ("q", "tau"), width: int = 11) -> Series:

@@ -13,6 +13,7 @@ from symbody.studies.identification.measured_equations import MeasuredEquations
 
 SINGULAR = 1e-8  # smallest singular value of columns scaled to unit length, relative to the largest
 POOR = 1e3  # condition from which a note names the columns
+LIKE = 0.97  # largest correlation of neighbours that an autoregression is given (Andrews and Monahan 1992)
 LAGS = 20  # of the test of whiteness
 
 
@@ -96,23 +97,45 @@ def row_sigma(rest: np.ndarray, row: np.ndarray, count: int, unknowns: int) -> n
     return out
 
 
-def correlated_covariance(
-    y: np.ndarray, rest: np.ndarray, row: np.ndarray, inverse: np.ndarray, lags: int | None = None
-) -> np.ndarray:
-    """(b, b) of ordinary least squares on (weighted) rows whose errors follow each other in time (Newey and West 1987).
+def correlated_covariance(y: np.ndarray, rest: np.ndarray, row: np.ndarray, inverse: np.ndarray) -> np.ndarray:
+    """(b, b) of ordinary least squares on (weighted) rows whose errors follow each other in time.
 
-    inverse  (Y^T Y)^-1; lags: None: 4 (N/100)^(2/9) of N samples a row, at least 8
+    Products of columns and errors are made nearly white by an autoregression of order one each; of what is left the
+    covariances over a span of samples are summed, a span that the data choose (Andrews and Monahan 1992, section 3).
+
+    inverse  (Y^T Y)^-1
     """
     meat = np.zeros_like(inverse)
     for k in np.unique(row):
         g = y[row == k] * rest[row == k][:, None]
-        count = min(max(8, int(4 * (len(g) / 100) ** (2 / 9))) if lags is None else lags, max(len(g) - 1, 0))
-        meat += g.T @ g
-        for j in range(1, count + 1):
-            cross = g[j:].T @ g[:-j]
-            meat += (1 - j / (count + 1)) * (cross + cross.T)
+        if len(g) < 8:
+            meat += g.T @ g
+            continue
+        root = _correlation(g)
+        fresh = g[1:] - root * g[:-1]
+        gain = 1 / (1 - root)
+        meat += len(g) / len(fresh) * np.outer(gain, gain) * _summed_covariances(fresh)
     freedom = len(rest) / max(len(rest) - y.shape[1], 1)
     return freedom * inverse @ meat @ inverse
+
+
+def _correlation(g: np.ndarray) -> np.ndarray:
+    """(b,) of neighbours in every column, away from 1, where a sum has no end."""
+    power = np.sum(g[:-1] ** 2, axis=0)
+    return np.clip(np.sum(g[1:] * g[:-1], axis=0) / np.where(power > 0, power, 1.0), -LIKE, LIKE)
+
+
+def _summed_covariances(g: np.ndarray) -> np.ndarray:
+    """(b, b) covariances over all lags, with weights that fall to 0 (Newey and West 1987); the span by Andrews 1991."""
+    rho, power = _correlation(g), np.sum(g**2, axis=0) ** 2
+    above = float(np.sum(4 * rho**2 * power / ((1 - rho) ** 6 * (1 + rho) ** 2)))
+    spread = above / max(float(np.sum(power / (1 - rho) ** 4)), 1e-300)
+    span = min(max(1, int(np.ceil(1.1447 * (spread * len(g)) ** (1 / 3)))), len(g) // 4)
+    out = g.T @ g
+    for j in range(1, span + 1):
+        cross = g[j:].T @ g[:-j]
+        out = out + (1 - j / (span + 1)) * (cross + cross.T)
+    return np.asarray(out)
 
 
 def whiteness_of(equations: MeasuredEquations, rest: np.ndarray) -> tuple[Whiteness, ...]:

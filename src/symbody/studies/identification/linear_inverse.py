@@ -17,6 +17,8 @@ from symbody.basics.errors import DataError, ModelError, ShapeError, array_argum
 from symbody.mechanics.formalisms.base_parameters import BaseParameters
 from symbody.mechanics.formalisms.numeric_relations import greedy_relations, singular_gap
 from symbody.mechanics.formalisms.regressor import columns as column_list
+from symbody.mechanics.formalisms.regressor import parameters as linear_parameters
+from symbody.mechanics.memoised.model_memory import derived_of
 from symbody.mechanics.verbs.closed_regressor import ClosedSamples
 from symbody.mechanics.verbs.identifiable_parameters import base_parameters, parameter_values, regressor
 from symbody.mechanics.verbs.system_of_tree import has_loops
@@ -25,10 +27,12 @@ from symbody.model.record.mechanism import Mechanism
 from symbody.studies.identification.data_checks import scale_notes, swap_notes, unit_notes
 from symbody.studies.identification.element_inputs import element_inputs
 from symbody.studies.identification.extra_columns import USUAL, Extra, extra_nodes, law_columns, with_laws
-from symbody.studies.identification.filtering import decimated, default_factor
+from symbody.studies.identification.filtering import decimated, default_factor, noise_of_equations
 from symbody.studies.identification.measured_equations import MeasuredEquations
 from symbody.studies.identification.series import Series
 from symbody.symbolic.expr.arrays import matmul
+from symbody.symbolic.expr.call import as_nodes
+from symbody.symbolic.expr.walk import free_symbols
 from symbody.symbolic.lower.optimize import optimize_system
 from symbody.symbolic.system.system import System
 
@@ -47,6 +51,7 @@ class InverseModel:
     matrix   (b, p) base = matrix @ pi, in numbers
     base     the symbolic groups of the Mechanism's own parameters
     rows     labels of the rows of Y: velocities, or the independent ones of closed loops
+    unknown  names of parameters that the model has no values of (`auto` ones): 0 in the prior, which does not hold them
     system   (q, qd, qdd) -> Y (rows, b) of the base parameters alone [, tau0 (rows,), B (nv, rows) of closed loops]
     notes    what was grouped by numbers
     """
@@ -61,6 +66,7 @@ class InverseModel:
     rows: tuple[str, ...]
     system: System
     notes: tuple[str, ...] = ()
+    unknown: tuple[str, ...] = ()
 
     def __repr__(self) -> str:
         counts = f"{len(self.columns)} base parameters of {len(self.names)}"
@@ -153,6 +159,7 @@ class InverseModel:
         pieces = series.pieces
         index = np.arange(len(series))
         factor = default_factor(series) if factor is None else factor
+        noise = noise_of_equations(z, factor, series)
         if factor > 1:
             both = np.concatenate([y, z[:, :, None]], axis=2)
             flat, index = decimated(both.reshape(len(both), -1), factor, pieces)
@@ -166,16 +173,9 @@ class InverseModel:
             notes += scale_notes(z, y @ self.base_prior, self.rows)
         starts = np.searchsorted(index, [p.start for p in pieces])
         out = MeasuredEquations(
-            y,
-            z,
-            series.t[index],
-            self.rows,
-            self.base_names,
-            tuple(self.units[c] for c in self.columns),
-            tuple(notes),
-            tuple(int(s) for s in starts if 0 < s < len(index)),
-            series.source,
-        )
+            y, z, series.t[index], self.rows, self.base_names, tuple(self.units[c] for c in self.columns),
+            tuple(notes), tuple(int(s) for s in starts if 0 < s < len(index)), series.source, noise=noise,
+        )  # fmt: skip
         return out.without_slow(qd[index], self._speeds(least_speed)) if np.any(self._speeds(least_speed)) else out
 
     def measured(self, series: Series) -> tuple[np.ndarray, np.ndarray]:
@@ -267,8 +267,23 @@ def inverse_model(
     labels = velocity_labels(full)
     rows = labels if not closed else tuple(labels[k] for k in _independent(full, partition))
     units = (*(c.unit or _unit(full, c.owner, c.quantity) for c in known), *(e.unit for e in extras))
-    prior = np.concatenate([parameter_values(full), [e.value for e in extras]])
-    return InverseModel(full, names, units, prior, tuple(columns), matrix, base, tuple(rows), system, tuple(notes))
+    values, blank = _known_values(full)
+    prior = np.concatenate([values, [e.value for e in extras]])
+    unknown = tuple(names[k] for k in np.flatnonzero(blank))
+    if unknown:
+        notes.append(f"the model has no values of {len(unknown)} parameters, such as {unknown[0]}: they start at 0")
+    return InverseModel(
+        full, names, units, prior, tuple(columns), matrix, base, tuple(rows), system, tuple(notes), unknown
+    )  # fmt: skip
+
+
+def _known_values(mech: Mechanism) -> tuple[np.ndarray, np.ndarray]:
+    """((p,) parameters of the model as it is, 0 where it has no values; (p,) whether it has none)."""
+    blank = {n for n, s in mech.parameters.items() if s.data.default is None}
+    tree = derived_of(mech).tree()
+    nodes = as_nodes([tree.graph.zero, *linear_parameters(tree)])[1:]
+    unknown = [bool(blank.intersection(s.data.name for s in free_symbols([x]))) for x in nodes]
+    return parameter_values(mech, dict.fromkeys(blank, 0.0) or None), np.array(unknown)
 
 
 def _independent(mech: Mechanism, partition: Any) -> tuple[int, ...]:

@@ -12,6 +12,7 @@ import numpy as np
 
 from symbody.basics.arguments import declared
 from symbody.basics.errors import DefinitionError, NameLookupError, nearest
+from symbody.mechanics.formalisms.numeric_relations import greedy_relations, rounded
 from symbody.symbolic.expr.derivative import jacobian
 from symbody.symbolic.expr.walk import free_symbols, substitute
 from symbody.symbolic.system.system import System, node_array
@@ -21,7 +22,7 @@ from symbody.symbolic.system.system import System, node_array
 def linear_regressor(system: System, output: str, parameters: Sequence[str]) -> System:
     """(inputs) -> Y (m, p), f0 (m,) with output = Y p + f0, p the entries of the named parameters one after the other.
 
-    A parameter in which the output is not linear is refused by name.
+    A parameter in which the output is not linear is refused by name. What else f depends on keeps its default and unit.
     """
     f = system.output(output)
     symbols = []
@@ -41,4 +42,36 @@ def linear_regressor(system: System, output: str, parameters: Sequence[str]) -> 
     rest = np.array(substitute(list(f.flat), dict.fromkeys(symbols, 0)), dtype=object)
     names = {f"Y[:, {k}]": s.data.name for k, s in enumerate(symbols)}
     outputs = {"Y": node_array(list(y.flat), system.graph).reshape(y.shape), "f0": rest}
-    return System(f"{system.name}_regressor", inputs=dict(system.inputs), outputs=outputs, origins=names)
+    read = set(free_symbols([*outputs["Y"].flat, *outputs["f0"].flat]))
+    kept = {n: a for n, a in system.parameters.items() if not read.isdisjoint(a.flat)}
+    arguments = [*system.inputs, *kept]
+    return System(
+        f"{system.name}_regressor", inputs=dict(system.inputs), parameters=kept, outputs=outputs, origins=names,
+        units={n: u for n, u in system.units.items() if n in arguments},
+        defaults={n: v for n, v in system.defaults.items() if n in kept},
+    )  # fmt: skip
+
+
+def independent_columns(
+    system: System, tolerance: float = 1e-9, states: int = 64, seed: int = 0
+) -> tuple[list[int], np.ndarray]:
+    """(independent columns of a System's Y from left to right, (kept, p) matrix that groups the others with them).
+
+    At random inputs in [-1, 1] and parameters at their defaults: identities such as sin^2 + cos^2 = 1 and constants are
+    seen as what they are, and coefficients that are simple fractions are rounded to them.
+    """
+    rng = np.random.default_rng(seed)
+    kernel = system.compile("python")
+    given = {n: rng.uniform(-1, 1, (states, *a.shape)) for n, a in system.inputs.items()}
+    found = kernel(**given)
+    y = np.asarray(found.Y if len(system.outputs) > 1 else found)
+    y = np.broadcast_to(y, (states, *system.outputs["Y"].shape)).reshape(-1, system.outputs["Y"].shape[1])
+    relations, _ = greedy_relations(y, tolerance)
+    gone = dict(relations)
+    kept = [k for k in range(y.shape[1]) if k not in gone]
+    matrix = np.zeros((len(kept), y.shape[1]))
+    matrix[range(len(kept)), kept] = 1.0
+    for d, weights in gone.items():
+        for k, w in weights.items():
+            matrix[kept.index(k), d] = float(rounded(w))
+    return kept, matrix

@@ -21,6 +21,7 @@ class MeasuredEquations:
     notes       what was said of the record
     breaks      indices of instants that do not follow the one before
     keep        (N, n) which rows count; None: all
+    noise       (n,) standard deviation of the noise of z, as far as the record tells it; None: not known
     """
 
     y: np.ndarray
@@ -33,6 +34,7 @@ class MeasuredEquations:
     breaks: tuple[int, ...] = ()
     source: str = ""
     keep: np.ndarray | None = None
+    noise: np.ndarray | None = None
 
     @property
     def mask(self) -> np.ndarray:
@@ -104,6 +106,7 @@ def joined_equations(parts: Sequence[MeasuredEquations]) -> MeasuredEquations:
             raise DataError("the equations have other unknowns or rows; expected those of one model.")
     lengths = np.cumsum([len(p.z) for p in parts])[:-1]
     breaks = [*lengths.tolist(), *(b + o for p, o in zip(parts, [0, *lengths.tolist()]) for b in p.breaks)]
+    noise = [p.noise for p in parts if p.noise is not None]
     return _replace(
         first,
         y=np.concatenate([p.y for p in parts]),
@@ -113,4 +116,5 @@ def joined_equations(parts: Sequence[MeasuredEquations]) -> MeasuredEquations:
         breaks=tuple(sorted(breaks)),
         notes=tuple(dict.fromkeys(n for p in parts for n in p.notes)),
         source=", ".join(dict.fromkeys(p.source for p in parts if p.source)),
+        noise=np.max(noise, axis=0) if len(noise) == len(parts) else None,
     )

@@ -7,20 +7,36 @@ distance from the measured outputs is made smallest by bounded least squares, fr
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from copy import copy
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from symbody.basics.arguments import declared
-from symbody.basics.errors import DataError, DefinitionError, NameLookupError, nearest, whole_argument
+from symbody.basics.errors import (
+    DataError,
+    DefinitionError,
+    NameLookupError,
+    array_argument,
+    nearest,
+    real_argument,
+    whole_argument,
+    wrong_argument,
+)
 from symbody.model.record.mechanism import Mechanism
+from symbody.motion.run.settings import RTOL, Tolerance
 from symbody.motion.run.simulate import simulate
 from symbody.studies.identification.series import Series
 from symbody.studies.inverse.sensitivity import sensitivity
 from symbody.symbolic.expr.derivative import tangents
 from symbody.symbolic.system.system import System
 
+SET_HERE = ("duration", "parameters", "values", "samples", "sampling", "t0", "mode", "integrals", "at")
+INTEGRATED = 0.1  # standard deviations by which the error of integration may move a parameter
+FINER = 100.0  # times smaller tolerances (steps: 4 times) of a run that judges another one
+ROUNDS = 3  # of finer integration
+NEGLIGIBLE = 1e-7  # of the width of the bounds: deviations below count as this
 SMALL = 1e-3  # relative size of a singular value below which a direction is said to be hardly identifiable
 
 
@@ -69,25 +85,19 @@ class MotionResiduals:
     bounds."""
 
     def __init__(
-        self,
-        model: Mechanism | System,
-        series: Series,
-        parameters: Mapping[str, tuple[float, float]],
-        outputs: Sequence[str],
-        inputs: Mapping[str, Any] | None,
-        options: Mapping[str, Any],
-    ) -> None:
-        self.model, self.series, self.outputs = model, series, tuple(outputs)
-        self.names = tuple(parameters)
-        known = model.parameters
-        for n, pair in parameters.items():
-            if n not in known:
-                raise NameLookupError(f"{model.name} has no parameter {n!r}. {nearest(n, known)}")
-            if len(pair) != 2 or not np.all(np.isfinite(pair)) or not pair[0] < pair[1]:
-                raise DefinitionError(f"bounds of {n!r} are {pair!r}; expected finite (lower, upper).")
+        self, model: Mechanism | System, series: Series, parameters: Mapping[str, tuple[float, float]],
+        outputs: Sequence[str], inputs: Mapping[str, Any] | None, options: Mapping[str, Any],
+    ) -> None:  # fmt: skip
+        self.model, self.series = model, series
+        self.outputs = (outputs,) if isinstance(outputs, str) else tuple(outputs)
+        bounds, self.held = _bounds(model, parameters)
+        self.names = tuple(bounds)
         if not self.names or not self.outputs:
-            raise DefinitionError("fit_system was given no parameters or no outputs; expected some of both.")
-        self.lower, self.upper = (np.array([float(p[k]) for p in parameters.values()]) for k in (0, 1))
+            raise DefinitionError(
+                "fit_system was given no parameters or no outputs; expected some of both, name -> (lower, upper)."
+            )
+        _check_options(options)
+        self.lower, self.upper = (np.array([p[k] for p in bounds.values()]) for k in (0, 1))
         self.measured = {n: np.asarray(series[n]) for n in self.outputs}
         spread = {n: np.std(a, axis=0) for n, a in self.measured.items()}
         for n, s in spread.items():
@@ -113,7 +123,7 @@ class MotionResiduals:
         if self._last[0] == key:
             return self._last[1]
         self.count += 1
-        given = dict(zip(self.names, self.values(u).tolist()))
+        given = {**self.held, **dict(zip(self.names, self.values(u).tolist()))}
         t = self.series.t
         options = {"samples": t, "t0": float(t[0]), **self.options}
         if self.inputs:
@@ -129,7 +139,7 @@ class MotionResiduals:
                 return found.of(n, p)
         else:
             assert self._twin is not None
-            states0 = dict(options.pop("states0", {}).items())
+            states0 = dict(options.pop("states0", None) or {})
             motion = simulate(
                 self._twin, self.series.duration, parameters=given, states0=states0, outputs=self._recorded(), **options
             )
@@ -162,11 +172,73 @@ class MotionResiduals:
         wanted = [n for n in self._twin.outputs if n in self.outputs or n.startswith("S_")]
         return wanted or None
 
+    def finer(self) -> MotionResiduals:
+        """The same, integrated with tolerances 100 times smaller, or steps of a quarter."""
+        other = copy(self)
+        other.options = _finer(self.options)
+        other._last = (b"", None)
+        return other
+
+    def refine(self) -> None:
+        """Integrate more finely from here on."""
+        self.options, self._last = _finer(self.options), (b"", None)
+
+    def accuracy(self) -> str:
+        """What `refine` has chosen, in words."""
+        kinds = ("step", "tolerance", "rtol", "atol")
+        return ", ".join(f"{n}={self.options[n]!r}" for n in kinds if self.options.get(n) is not None)
+
     def residuals(self, u: np.ndarray) -> np.ndarray:
         return self._run(u)[0]
 
     def slopes(self, u: np.ndarray) -> np.ndarray:
         return self._run(u)[1]
+
+
+def _finer(options: Mapping[str, Any]) -> dict[str, Any]:
+    """Options of a simulation whose error is smaller by about two decades."""
+    out = dict(options)
+    if out.get("step") is not None:
+        out["step"] = out["step"] / 4
+        return out
+    least = 1e-13  # no relative tolerance of doubles is smaller
+    given = out.pop("tolerance", None)
+    if isinstance(given, Tolerance):
+        absolute = None if given.absolute is None else given.absolute / FINER
+        return {**out, "tolerance": Tolerance(max(given.relative / FINER, least), absolute)}
+    for n, x in (("rtol", out.get("rtol", RTOL if given is None else given)), ("atol", out.get("atol"))):
+        if x is not None:
+            out[n] = max(x / FINER, least) if n == "rtol" else x / FINER
+    return out
+
+
+def _bounds(
+    model: Mechanism | System, parameters: Mapping[str, Any]
+) -> tuple[dict[str, tuple[float, float]], dict[str, float]]:
+    """(name -> bounds of those that are fitted, name -> value of those that are held)."""
+    bounds, held, known = {}, {}, model.parameters
+    for n, given in parameters.items():
+        if n not in known:
+            raise NameLookupError(f"{model.name} has no parameter {n!r}. {nearest(n, known)}")
+        pair = array_argument(f"parameters[{n!r}]", given, "(lower, upper) to fit it, or a number to hold it at")
+        if pair.shape == () and np.isfinite(pair):
+            held[n] = float(pair)
+        elif pair.shape == (2,) and np.all(np.isfinite(pair)) and pair[0] < pair[1]:
+            bounds[n] = (float(pair[0]), float(pair[1]))
+        else:
+            raise DefinitionError(
+                f"bounds of {n!r} are {given!r}; expected finite (lower, upper), or a number to hold it at."
+            )
+    return bounds, held
+
+
+def _check_options(options: Mapping[str, Any]) -> None:
+    for n in options:
+        if n in SET_HERE:
+            what = "a value that is held goes among `parameters`, name -> number" if n == "values" else "leave it out"
+            raise DefinitionError(f"fit_system sets {n!r} of the simulation itself, by the record; {what}.")
+    if not isinstance(options.get("states0") or {}, Mapping):
+        raise wrong_argument("states0", options["states0"], "state -> first value")
 
 
 def _shaped(values: Any, like: np.ndarray) -> np.ndarray:
@@ -227,45 +299,76 @@ def fit_system(
 ) -> NonlinearFit:
     """Parameters of a Mechanism or System whose motion is nearest to a record.
 
-    parameters  name -> (lower, upper)
+    parameters  name -> (lower, upper); name -> number: held there, the others at their defaults
     outputs     signals of the record that the model has as states or outputs
     inputs      input of the model -> None: the record's signal of that name; or whatever `sb.simulate` takes
     start       first values, others the middle of their bounds; starts: further ones are random
     budget      simulations for each start
     options     those of `sb.simulate`: q0, qd0, states0, step, method, rtol ...
-    """
-    from scipy.optimize import least_squares
 
+    Where the error of integration would move a parameter by more than a tenth of its standard deviation, the fit goes
+    on with smaller tolerances or steps, and says so.
+    """
     whole_argument("starts", starts, 1)
+    whole_argument("budget", budget, 1)
     motion = MotionResiduals(model, series, parameters, outputs, inputs, options)
     rng = np.random.default_rng(seed)
     width = motion.upper - motion.lower
-    first = np.array([(start or {}).get(n, 0.5 * (a + b)) for n, a, b in zip(motion.names, motion.lower, motion.upper)])
-    for n in start or {}:
+    for n, x in (start or {}).items():
         if n not in motion.names:
             raise NameLookupError(f"start has {n!r}, which is not fitted. {nearest(n, motion.names)}")
+        real_argument(f"start[{n!r}]", x, "a number")
+    first = np.array([(start or {}).get(n, 0.5 * (a + b)) for n, a, b in zip(motion.names, motion.lower, motion.upper)])
     tries = [np.clip((first - motion.lower) / width, 1e-6, 1 - 1e-6)]
     tries += [rng.uniform(0.02, 0.98, len(width)) for _ in range(starts - 1)]
     best, costs = None, []
     for u in tries:
-        found = least_squares(
-            motion.residuals, u, jac=motion.slopes, bounds=(0.0, 1.0), max_nfev=budget, x_scale="jac", ftol=1e-10,
-            xtol=1e-10, gtol=1e-12,
-        )  # fmt: skip
+        found = _searched(motion, u, budget)
         costs.append(2 * float(found.cost))
         if best is None or found.cost < best.cost:
             best = found
     assert best is not None
-    return _judged(motion, best, costs)
+    rounds, shift = 0, _integration_shift(motion, best.x)
+    while shift > INTEGRATED and rounds < ROUNDS:
+        rounds += 1
+        motion.refine()
+        best = _searched(motion, best.x, budget)
+        shift = _integration_shift(motion, best.x)
+    notes = []
+    if rounds:
+        notes.append(f"integration was made finer, so as not to move the values: {motion.accuracy()}")
+    if shift > INTEGRATED:
+        notes.append(f"the error of integration still moves a value by {shift:.2g} standard deviations")
+    return _judged(motion, best, costs, notes)
 
 
-def _judged(motion: MotionResiduals, best: Any, costs: Sequence[float]) -> NonlinearFit:
+def _searched(motion: MotionResiduals, u: np.ndarray, budget: int) -> Any:
+    from scipy.optimize import least_squares
+
+    return least_squares(
+        motion.residuals, u, jac=motion.slopes, bounds=(0.0, 1.0), max_nfev=budget, x_scale="jac", ftol=1e-10,
+        xtol=1e-10, gtol=1e-12,
+    )  # fmt: skip
+
+
+def _integration_shift(motion: MotionResiduals, u: np.ndarray) -> float:
+    """By how many standard deviations finer integration would move the parameter that it moves most, to first order."""
+    rest, slopes = motion._run(u)
+    finer = motion.finer()._run(u)[0] - rest
+    s = np.linalg.svd(slopes, compute_uv=False)
+    if not s[-1] > 1e-10 * s[0]:
+        return 0.0  # the record does not determine them anyway
+    root = np.linalg.pinv(slopes)
+    sigma = np.sqrt(float(rest @ rest) / max(len(rest) - len(u), 1)) * np.linalg.norm(root, axis=1)
+    return float(np.max(np.abs(root @ finer) / np.maximum(sigma, NEGLIGIBLE)))
+
+
+def _judged(motion: MotionResiduals, best: Any, costs: Sequence[float], notes: list[str]) -> NonlinearFit:
     rest, slopes = motion._run(best.x)
     width = motion.upper - motion.lower
     _, s, vt = np.linalg.svd(slopes, full_matrices=False)
     freedom = max(len(rest) - len(width), 1)
     variance = float(rest @ rest) / freedom
-    notes = []
     weakest = {n: float(x) for n, x in zip(motion.names, vt[-1])}
     if s[-1] <= 1e-10 * s[0]:
         shown = ", ".join(n for n, x in weakest.items() if abs(x) > 0.2)

@@ -23,6 +23,7 @@ from symbody.studies.optimisation.search_problem import (
     Result,
     SearchOutcome,
     objective,
+    shortfall,
 )
 
 FEASIBLE = 1e-6  # shortfall of a constraint that is taken for rounding
@@ -34,6 +35,13 @@ class _Stop(Exception):
         self.outcome = outcome
 
 
+class _Failed(Exception):
+    """An error of the caller's function, past whatever SciPy makes of errors."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+
 class Recorder:
     """Counts evaluations and keeps the best point that meets the constraints."""
 
@@ -42,6 +50,8 @@ class Recorder:
         self.count = self.gradients = 0
         self.best: np.ndarray | None = None
         self.value, self.short = float("inf"), float("inf")
+        self.nearest: np.ndarray | None = None  # of points whose constraints alone were asked for
+        self.distance = float("inf")
 
     def function(self, x: np.ndarray) -> float:
         """The value at x; inf where it is no number."""
@@ -49,7 +59,10 @@ class Recorder:
             raise _Stop(SearchOutcome.BUDGET)
         self.count += 1
         x = np.asarray(x, dtype=float)
-        value = float(self.problem.function(x))
+        try:
+            value = _number(self.problem.function(x))
+        except Exception as error:
+            raise _Failed(error) from error
         value = value if np.isfinite(value) else float("inf")
         short = self.problem.violation(x) if self.problem.constraints else 0.0
         inside = short <= FEASIBLE
@@ -60,10 +73,37 @@ class Recorder:
             raise _Stop(SearchOutcome.STOPPED)
         return value if np.isfinite(value) else 1e300
 
+    def limit(self, constraint: Constraint) -> Function:
+        """The function of a constraint; as long as the objective is not evaluated, it keeps the least violated point.
+
+        Methods that never evaluate the objective where a constraint is violated end without any point else.
+        """
+
+        def values(x: np.ndarray) -> Any:
+            found = constraint.function(x)
+            if self.best is None:
+                short = shortfall(found)
+                if short < self.distance and len(self.problem.constraints) > 1:
+                    short = self.problem.violation(x)
+                if short < self.distance:
+                    self.nearest, self.distance = np.array(x, dtype=float), short
+            return found
+
+        return values
+
     def gradient(self, x: np.ndarray) -> np.ndarray:
         self.gradients += 1
         assert self.problem.gradient is not None
         return np.asarray(self.problem.gradient(np.asarray(x, dtype=float)), dtype=float)
+
+
+def _number(value: Any) -> float:
+    try:
+        return float(value)
+    except (TypeError, ValueError):
+        if np.size(value) == 1 and np.asarray(value).dtype.kind in "fiub":
+            return float(np.ravel(value)[0])
+        raise DefinitionError(argument("the value of the function", value), "; expected one number.") from None
 
 
 @dataclass(frozen=True)
@@ -125,7 +165,7 @@ def _whole(name: str) -> Callable[[Objective, Recorder, int], tuple[bool, str]]:
 
         bounds = list(zip(problem.lower, problem.upper))
         if name == "differential_evolution":
-            limits: Any = tuple(so.NonlinearConstraint(c.function, 0.0, np.inf) for c in problem.constraints)
+            limits: Any = tuple(so.NonlinearConstraint(recorder.limit(c), 0.0, np.inf) for c in problem.constraints)
             rounds = max(1, recorder.budget // (15 * problem.size) - 1)
             found = so.differential_evolution(
                 recorder.function, bounds, rng=seed, maxiter=rounds, polish=False, constraints=limits
@@ -135,7 +175,7 @@ def _whole(name: str) -> Callable[[Objective, Recorder, int], tuple[bool, str]]:
         elif name == "direct":
             found = so.direct(recorder.function, bounds, maxfun=recorder.budget)
         else:
-            limits = [{"type": "ineq", "fun": c.function} for c in problem.constraints]
+            limits = [{"type": "ineq", "fun": recorder.limit(c)} for c in problem.constraints]
             found = so.shgo(recorder.function, bounds, constraints=limits or None)
         return bool(found.success), str(found.message)
 
@@ -222,8 +262,12 @@ def _one(job: tuple[Objective, str, int, int, Progress | None]) -> Result:
     try:
         converged, message = METHODS[name].run(problem, recorder, seed)
         outcome = SearchOutcome.CONVERGED if converged else SearchOutcome.STALLED
+        if recorder.best is None:
+            recorder.function(0.5 * (problem.lower + problem.upper) if recorder.nearest is None else recorder.nearest)
     except _Stop as stop:
         outcome, message = stop.outcome, str(stop.outcome)
+    except _Failed as failed:
+        raise failed.error from failed.error.__cause__
     assert recorder.best is not None
     if recorder.short > FEASIBLE:
         outcome = SearchOutcome.INFEASIBLE

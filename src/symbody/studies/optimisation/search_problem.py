@@ -41,6 +41,11 @@ class Constraint:
     name: str = "constraint"
 
 
+def shortfall(values: Any) -> float:
+    """How far the values of a constraint fall below 0, at most."""
+    return float(-np.min(np.asarray(values, dtype=float), initial=0.0))
+
+
 @dataclass(frozen=True, eq=False)
 class Objective:
     """What is to be made small.
@@ -69,7 +74,7 @@ class Objective:
         """Largest shortfall of the constraints, 0 where all are met."""
         worst = 0.0
         for c in self.constraints:
-            worst = max(worst, float(-np.min(np.asarray(c.function(x), dtype=float), initial=0.0)))
+            worst = max(worst, shortfall(c.function(x)))
         return worst
 
 

@@ -28,7 +28,7 @@ def _unary(name: str) -> Callable[[Any], Any]:
 
 
 def _of_array(function: Callable[[Any], Any], row: Function, x: Any) -> Any:
-    """Values for each element: numbers with the bits of compiled code, NaN and infinity too; expressions for the rest."""
+    """Values of elements: numbers with the bits of compiled code, NaN and infinity too; expressions for the rest."""
     import numpy as np
 
     try:

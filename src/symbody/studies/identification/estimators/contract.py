@@ -29,6 +29,8 @@ from symbody.studies.identification.series import Series
 
 COVARIANCES = ("auto", "white", "correlated")
 RANKS = ("refuse", "reduce")
+FAR = 3.0  # times the noise of the efforts: residuals that it does not explain
+ROUNDED = 1e-3  # of the efforts: residuals below are small, whatever the noise
 
 
 @dataclass(frozen=True, eq=False)
@@ -207,7 +209,7 @@ class Estimator:
             dict(zip(names, sigma.tolist())), float(np.linalg.norm(rest) / np.linalg.norm(z)), relative,
             condition_of(found.weights[:, None] * matrix[:, kept]), len(z), white,
             (*equations.notes, *notes, *found.notes, *_said(white, kind)), tuple(gone), found.pi, found.iterations,
-            self.model, equations,
+            self.model, equations, _unexplained(equations, sigma),
         )  # fmt: skip
 
     def _covariance(
@@ -223,6 +225,21 @@ class Estimator:
             return correlated_covariance(weighted, error, row, inverse), "correlated"
         freedom = max(len(rest) - y.shape[1], 1)
         return float(error @ error) / freedom * inverse, "white"
+
+
+def _unexplained(equations: MeasuredEquations, sigma: np.ndarray) -> str:
+    """A sentence where residuals are far above what the noise of the efforts explains."""
+    if equations.noise is None:
+        return ""
+    size = np.sqrt(np.mean(equations.z**2, axis=0))
+    far = [k for k, n in enumerate(equations.noise) if sigma[k] > max(FAR * n, ROUNDED * size[k])]
+    if not far:
+        return ""
+    told = ", ".join(f"{equations.rows[k]} ({sigma[k]:.2g} instead of {equations.noise[k]:.2g})" for k in far)
+    return (
+        f"residuals are more than {FAR:g} times the noise of the efforts: {told}. Intervals allow for noise alone, so "
+        "the values may lie far outside: another cutoff, laws that are missing, or wrong signals"
+    )
 
 
 def _said(white: Any, kind: str) -> list[str]:

@@ -80,16 +80,17 @@ class Huber(Estimator):
 class TLS(Estimator):
     """Total least squares: errors in the columns as well as in the efforts, by the smallest singular direction.
 
-    `ratio` is the deviation of the errors of columns (scaled to unit length) to that of the efforts; 1: as in Van
-    Huffel
-    and Vandewalle (1991). Columns that are exact, such as constants, may be named in `exact`.
+    `ratio` is the relative error of the columns, in parts of their lengths, to that of the efforts; 1: as in Van Huffel
+    and Vandewalle (1991), who scale all to unit length. Columns that are exact, such as constants, may be named in
+    `exact`: those with errors are corrected for them, and where they have none they are spoilt. A note says where this
+    matters.
     """
 
     method = "total least squares"
 
     def __init__(self, model: Any = None, *, ratio: float = 1.0, exact: tuple[str, ...] = (), **settings: Any) -> None:
-        """ratio: of the errors of columns and efforts. exact: names, or parts after the dot, of columns without
-        errors."""
+        """ratio: of the relative errors of columns and efforts. exact: names, or parts after the dot, of columns
+        without errors."""
         super().__init__(model, **settings)
         self.ratio = ratio
         self.exact = exact
@@ -108,8 +109,8 @@ class TLS(Estimator):
         q = np.linalg.qr(a[:, sure])[0] if sure else np.zeros((len(b), 0))
         rest = np.column_stack([a[:, noisy], b])
         rest = rest - q @ (q.T @ rest)
-        # a column as long as the efforts' errors would be has errors of that size
-        size = lengths(rest[:, :-1]) / (ratio * np.sqrt(len(b)))
+        # in these units the errors of all columns and of the efforts are of one size; projection does not change them
+        size = lengths(a[:, noisy]) * ratio / max(float(np.linalg.norm(b)), 1e-300)
         scaled = np.column_stack([rest[:, :-1] / size, rest[:, -1]])
         _, s, vt = np.linalg.svd(np.linalg.qr(scaled)[1])
         last = vt[-1]
@@ -124,8 +125,18 @@ class TLS(Estimator):
             x[sure] = least_squares(a[:, sure], b - a[:, noisy] @ part)[0]
         # the variance of all errors by the smallest singular value
         spread = float(s[-1] ** 2) / max(len(b) - y.shape[1], 1)
-        _, inverse = least_squares(a, b)
-        return EstimatorSolution(x, w, covariance=spread * (1 + float(np.sum((part * size) ** 2))) * inverse)
+        plain, inverse = least_squares(a, b)
+        covariance = spread * (1 + float(np.sum((part * size) ** 2))) * inverse
+        far = float(np.max(np.abs(x - plain) / np.sqrt(np.diag(covariance))))
+        notes = [
+            f"errors of the columns are taken to be {ratio:g} times those of the efforts, relative to their lengths"
+        ]
+        if far > 1:
+            notes.append(
+                f"this moves values by up to {far:.2g} standard deviations from weighted least squares: right where "
+                "columns have such errors, a bias where they have none; see ratio and exact"
+            )
+        return EstimatorSolution(x, w, covariance=covariance, notes=tuple(notes))
 
 
 class Prior(Estimator):
@@ -181,6 +192,7 @@ def prior_deviation(model: Any, spread: float, least: float) -> np.ndarray:
         # nothing is known of laws that the model does not have
         floor = least * largest if k in ("m", "s", "I") and largest > 0 else 1e6
         out[same] = np.maximum(out[same], floor)
+    out[[model.names.index(n) for n in model.unknown]] = 1e6
     return np.asarray(out)
 
 
