@@ -6,7 +6,6 @@ from concurrent.futures import ThreadPoolExecutor
 
 import numpy as np
 import pytest
-from symbody.studies.optimisation.minimize import minimize
 
 from symbody.basics.errors import DefinitionError, SymbodyError
 from symbody.studies.optimisation import (
@@ -17,6 +16,7 @@ from symbody.studies.optimisation import (
     add_method,
     remove_method,
 )
+from symbody.studies.optimisation.minimum_search import minimize
 
 
 def bowl(x):

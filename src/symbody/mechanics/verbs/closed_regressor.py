@@ -71,7 +71,7 @@ class ClosedSamples:
             problem.partition()
         self.branch = derived.branch_at(assemble(mech), None, (), 0.0)
         assert self.branch.space is not None  # of a Branch without a look at others
-        self.rank, self._own = rank_on(self.branch), self.branch.space
+        self.rank, self._space = rank_on(self.branch), self.branch.space
         self.tree = derived.tree()
         self.constraints = derived.constraints()
         self._evaluation: Evaluation | None = None
@@ -127,7 +127,7 @@ class ClosedSamples:
             return np.zeros((1, len(columns(self.mech))))
         wanted = 3 * unknowns // freedom + 20
         q = self.positions(wanted, seed)
-        space = self._own
+        space = self._space
         if values:
             space = Space(self.constraints, values, 0.0, self.branch.positions[0], 0)
             closed = close_all(space, q)
@@ -145,14 +145,14 @@ class ClosedSamples:
         """(k, nq), k <= wanted: on the branch of the assembled position, all along it."""
         key = self.steps, seed
         if key not in self._walked:
-            q = polished(self._own, long_walks(self.branch, self.steps, seed), self.rank)
-            self._walked[key] = q[regular(self._own, q, self.rank)]
+            q = polished(self._space, long_walks(self.branch, self.steps, seed), self.rank)
+            self._walked[key] = q[regular(self._space, q, self.rank)]
         return self._walked[key][:wanted]
 
     def states(self, wanted: int, seed: int = 0) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         """Closed q (k, nq), qd, qdd (k, nv), k <= wanted."""
         q, rng = self.positions(wanted, seed), np.random.default_rng(seed)
-        return q, *closed_motions(self._own, q, self.rank, self._rate(self._own, {}), rng)[1:]
+        return q, *closed_motions(self._space, q, self.rank, self._rate(self._space, {}), rng)[1:]
 
     def _projected(
         self, space: Space, q: np.ndarray, values: Mapping[str, float], rng: np.random.Generator

@@ -16,7 +16,7 @@ import numpy as np
 
 from symbody.basics.errors import ExpressionError
 from symbody.symbolic.expr.arithmetic import collect, mul
-from symbody.symbolic.expr.branches import Branches, Condition, added, chosen, is_choice, is_steep, is_zero
+from symbody.symbolic.expr.branch_conditions import Branches, Condition, added, chosen, is_choice, is_steep, is_zero
 from symbody.symbolic.expr.coefficients import scale
 from symbody.symbolic.expr.function_row import FUNCTIONS, is_truth
 from symbody.symbolic.expr.lu import solve_linear

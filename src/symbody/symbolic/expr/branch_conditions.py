@@ -55,7 +55,7 @@ class Branches:
 
     def __init__(self) -> None:
         self.made: dict[Node, tuple[Condition, Node, bool]] = {}  # -> outer condition, that of a choice, the branch
-        self.found: dict[Node, Condition] = {}  # the memory of `nonzero`
+        self.conditions: dict[Node, Condition] = {}  # the memory of `nonzero`
         self.passing: dict[str, bool] = {}  # that of `_passes_zero`, by operation
 
     def narrow(self, outer: Condition, condition: Node, holds: bool = True) -> Node:
@@ -144,10 +144,10 @@ class Branches:
 
     def nonzero(self, node: Node) -> Condition:
         """Where a value may differ from 0, as far as the choices among its factors and terms say: None for anywhere."""
-        if node not in self.found:
-            for x in topological([node], lambda n: n in self.found or not self._passes(n)):
-                self.found[x] = self._nonzero(x)
-        return self.found.get(node)
+        if node not in self.conditions:
+            for x in topological([node], lambda n: n in self.conditions or not self._passes(n)):
+                self.conditions[x] = self._nonzero(x)
+        return self.conditions.get(node)
 
     def _passes(self, node: Node) -> bool:
         known = self.passing.get(node.op)
@@ -156,7 +156,7 @@ class Branches:
         return known
 
     def _nonzero(self, node: Node) -> Condition:
-        op, args, found = node.op, node.args, self.found
+        op, args, found = node.op, node.args, self.conditions
         if op == "select":
             if not any(is_zero(a) for a in args[1:]) and (found.get(args[1]) is None or found.get(args[2]) is None):
                 return None
