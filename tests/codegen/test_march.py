@@ -20,6 +20,7 @@ import symbody as sb
 from codegen.plain_march import PlainMarch
 from symbody.basics.errors import NameLookupError, ShapeError
 from symbody.motion.march.march import March, Run, Signals
+from symbody.motion.march.march_ports import STEP_LENGTH
 from symbody.motion.march.method_tables import METHODS, RungeKutta, Splitting
 from symbody.motion.march.run import LogStep
 from symbody.symbolic.expr.external import External
@@ -609,7 +610,7 @@ def test_a_solve_block_that_fails_ends_its_run(kind: Any) -> None:
 def backward_euler() -> sb.System:
     """x' = -u x by the implicit Euler method, solved by hand."""
     x, t, h, u = sb.symbols("x t h u")
-    return sb.System("backward_euler", inputs={"x": x, "t": t, "h": h, "u": u}, outputs={"x": x / (1 + h * u)})
+    return sb.System("backward_euler", inputs={"x": x, "t": t, STEP_LENGTH: h, "u": u}, outputs={"x": x / (1 + h * u)})
 
 
 @pytest.mark.parametrize("kind", [March, PlainMarch])
