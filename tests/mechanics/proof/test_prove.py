@@ -41,7 +41,9 @@ def system_of(*nodes: Node) -> System:
     graph = nodes[0].graph
     for name in "abxyz":  # the same arguments on both sides, read or not
         symbols.setdefault(name, graph.symbol(name))
-    return System("f", inputs=symbols, outputs={"f": np.array(nodes, dtype=object)})
+    given = {n: s for n, s in symbols.items() if s.data.role == "parameter"}
+    inputs = {n: s for n, s in symbols.items() if n not in given}
+    return System("f", inputs=inputs, parameters=given, outputs={"f": np.array(nodes, dtype=object)})
 
 
 def compared(left: str, right: str, **details: object) -> Proof:

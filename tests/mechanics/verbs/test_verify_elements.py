@@ -21,7 +21,7 @@ def test_events_of_elements_are_certified() -> None:
 
 
 def test_events_that_are_dropped_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(TreeElement, "happens", lambda self, events: None)
+    monkeypatch.setattr(TreeElement, "add_events", lambda self, events: None)
     certificate = sb.verify(block(), states=4)
     assert not certificate.passed
     assert "states and events of force elements are those of the reference" in str(certificate)

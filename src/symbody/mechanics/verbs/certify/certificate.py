@@ -138,6 +138,8 @@ def indefiniteness(m: np.ndarray, driven: Sequence[bool]) -> float:
     m: (states, n, n); driven: (n,) velocities that are prescribed, whose motion needs no mass
     """
     free = np.flatnonzero(~np.asarray(driven, dtype=bool))
+    if not len(free):
+        return 0.0
     m = m[:, free][:, :, free]
 
     def definite(one: np.ndarray) -> bool:
@@ -146,4 +148,4 @@ def indefiniteness(m: np.ndarray, driven: Sequence[bool]) -> float:
         except np.linalg.LinAlgError:
             return False
 
-    return float(np.mean([not definite(one) for one in m])) if m.size else 0.0
+    return float(np.mean([not definite(one) for one in m]))
