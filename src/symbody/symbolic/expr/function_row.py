@@ -251,11 +251,10 @@ def _check(row: Function) -> None:
         raise DefinitionError(f"function {name!r} is said to be commutative with {row.arity} arguments; expected 2.")
     if not 0 <= row.conditions <= row.arity:
         raise DefinitionError(f"function {name!r} has {row.conditions} conditions among {row.arity} arguments.")
-    if not 0 <= row.steps <= row.arity:
-        raise DefinitionError(f"function {name!r} has {row.steps} arguments that decide steps among {row.arity}.")
-    if row.truth or row.as_power or row.operation:
+    if row.truth or row.as_power or row.operation or row.steps:
         raise DefinitionError(
-            f"function {name!r}: truth, as_power and operation are for symbody's own rows; use select, or a rule."
+            f"function {name!r}: truth, as_power, operation and steps are for symbody's own rows; "
+            "use select, or a rule."
         )
     if row.domain and len(row.domain) != row.arity:
         raise DefinitionError(f"function {name!r} has {len(row.domain)} domains; expected one for each argument.")
