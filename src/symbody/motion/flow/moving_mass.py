@@ -17,7 +17,7 @@ from symbody.model.record.coordinates import sliding, velocity_labels
 from symbody.model.record.mechanism import Mechanism
 from symbody.model.record.numbers import numbers_of
 from symbody.symbolic.expr.call import as_nodes
-from symbody.symbolic.expr.evaluate import evaluate
+from symbody.symbolic.expr.evaluate import Evaluation
 from symbody.symbolic.expr.node import Node
 from symbody.symbolic.expr.walk import free_symbols
 
@@ -69,11 +69,8 @@ def _still(
 
 def _all_solid(mech: Mechanism, own: Mapping[str, float]) -> bool:
     """Whether all that moves as one body has mass, and moments of inertia about all axes."""
-    tree = derived_of(mech).tree()
-    for index in sorted({place[0] for place in tree.places.values()} - {-1}):
-        inertia = tree.links[index].inertia
-        nodes = as_nodes([tree.graph.zero, inertia.mass, *inertia.moment, *inertia.tensor.flat])[1:]
-        found = numbers_of(np.array(nodes, dtype=object), own)
+    for nodes in _inertias(mech):
+        found = numbers_of(nodes, own)
         if found is None:
             continue
         mass, moment, tensor = found[0], found[1:4], found[4:].reshape(3, 3)
@@ -83,6 +80,18 @@ def _all_solid(mech: Mechanism, own: Mapping[str, float]) -> bool:
         if central[0] <= NOTHING * abs(tensor).max():
             return False
     return True
+
+
+def _inertias(mech: Mechanism) -> list[np.ndarray]:
+    """Nodes (13,) of each part that moves as one body: mass, first moment, tensor about the origin of its Link."""
+
+    def make() -> list[np.ndarray]:
+        tree = derived_of(mech).tree()
+        parts = [tree.links[k].inertia for k in sorted({place[0] for place in tree.places.values()} - {-1})]
+        rows = [as_nodes([tree.graph.zero, i.mass, *i.moment, *i.tensor.flat])[1:] for i in parts]
+        return [np.array(row, dtype=object) for row in rows]
+
+    return memory_of(mech).get("inertias of parts", (), make)
 
 
 def _least(closed: Constraints, parameters: Mapping[str, float], q: np.ndarray, t: float) -> tuple[str, ...]:
@@ -107,10 +116,15 @@ def _least(closed: Constraints, parameters: Mapping[str, float], q: np.ndarray, 
 
 def _mass_matrix(mech: Mechanism, parameters: Mapping[str, float], q: np.ndarray) -> np.ndarray | None:
     """M (nv, nv) of the opened tree; None where a parameter has no number."""
-    tree = derived_of(mech).tree()
-    nodes = as_nodes([tree.graph.zero, *mass_matrix(tree).flat])[1:]
-    known = dict(zip(tree.q, q, strict=True))
-    values = {s: known.get(s, parameters.get(s.data.name, s.data.default)) for s in free_symbols(nodes)}
+
+    def make() -> tuple[Evaluation, list[Node], list[Node]]:
+        tree = derived_of(mech).tree()
+        nodes = as_nodes([tree.graph.zero, *mass_matrix(tree).flat])[1:]
+        return Evaluation(nodes), list(tree.q), free_symbols(nodes)
+
+    entries, coordinates, symbols = memory_of(mech).get("mass matrix", (), make)
+    known = dict(zip(coordinates, q, strict=True))
+    values = {s: known.get(s, parameters.get(s.data.name, s.data.default)) for s in symbols}
     if any(v is None for v in values.values()):
         return None
-    return np.array([float(v) for v in evaluate(nodes, values)]).reshape(mech.nv, mech.nv)
+    return np.array([float(v) for v in entries(values)]).reshape(mech.nv, mech.nv)
