@@ -62,7 +62,7 @@ def test_exact_choices_need_only_the_branch_that_is_taken():
     assert evaluate([sb.select(x < 1, y, 1 / x)], {x: 0, y: 5}, exact=True) == [Fraction(5)]
     with pytest.raises(ExpressionError, match="power has no exact"):
         evaluate(f, {x: 0, y: 2}, exact=True)
-    with pytest.raises(ExpressionError, match="0 is raised to -1: exact numbers have no infinity"):
+    with pytest.raises(ExpressionError, match=r"quotient\(1, 0\) divides by zero: exact numbers have no infinity"):
         evaluate(sb.select(1 / x > 0, y, 1), {x: 0, y: 2}, exact=True)
     with pytest.raises(ExpressionError, match="0 is raised to -2"):
         evaluate(y + x**-2, {x: 0, y: 2}, exact=True)
