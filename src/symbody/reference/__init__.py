@@ -2,6 +2,7 @@
 
 In: the records of a Mechanism. Out: numbers that programs are compared with. It imports nothing of what it judges: six
 coordinates for every body, poses as truncated Taylor series, Newton's and Euler's laws of every body by itself.
+`joint_steps.py` has the joints, `element_laws.py` the force elements, `closures.py` the loops.
 Begin with `bodies.py`, then `body_dynamics.py`.
 """
 

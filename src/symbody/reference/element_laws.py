@@ -58,10 +58,16 @@ def along(element: NumericElement, direction: Array, force: Array) -> None:
     element.push(1, -vector, none)
 
 
+def _unknown(element: NumericElement, law: str) -> ModelError:
+    return ModelError(f"the reference does not know law {law!r} of {element.name!r}: nothing judges it.")
+
+
 def spring_damper(element: NumericElement) -> None:
     z, direction = distance(element)
     k, d, free = element.number("stiffness", 0.0), element.number("damping", 0.0), element.number("length", 0.0)
     law = element.word("law", "linear")
+    if law not in ("linear", "cubic", "pull", "push"):
+        raise _unknown(element, law)
     k3 = element.number("stiffness3") if law == "cubic" else 0.0
     acting = {"pull": z.x > free, "push": z.x < free}.get(law, np.ones(len(z.x), dtype=bool))
     stretch = jets.where(acting, z - free, 0.0, z)
@@ -438,8 +444,10 @@ def joint(element: NumericElement) -> None:
         stretch = q - element.number("length", 0.0)
         effort = -element.number("stiffness") * stretch.x - element.number("damping", 0.0) * qd
         element.store(power(stretch, 2) * (element.number("stiffness") / 2))
-    else:
+    elif law in FRICTION:
         effort = FRICTION[law](element, qd)
+    else:
+        raise _unknown(element, law)
     element.show("F", effort)
     element.effort(iv, effort)
 

@@ -1,7 +1,7 @@
 """ForceElement: the row that says all about a kind of force element, and the records that it is made of.
 
 A law is a function of a `Place` and returns an `Effect`. It is written once, over any scalar: nodes where programs are
-made, complex numbers and arrays where laws are tested. Functions of scalars come from `library.scalar`.
+made, complex numbers and arrays where laws are tested. Functions of scalars come from `law_functions.py`.
 
     def law(place):
         z = place.state("z")

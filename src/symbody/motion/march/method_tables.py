@@ -226,7 +226,7 @@ VERLET = Splitting("verlet", 2, (1.0,), 1, 2, "velocity Verlet, order 2, symplec
 # Forest, Ruth 1990; Yoshida 1990, Phys. Lett. A 150: three Verlet steps
 SYMPLECTIC4 = Splitting("symplectic4", 4, (_W1, 1 - 2 * _W1, _W1), 3, 4, "three Verlet steps, order 4")
 
-# the tables that the native march runs, in the order of lists; `simulation.makers` makes a method of each
+# the tables that the native march runs, in the order of lists; `methods/methods.py` makes a method of each
 TABLES: tuple[Method, ...] = (
     EULER, SEMI_IMPLICIT_EULER, HEUN, RK4, VERLET, SYMPLECTIC4, BOGACKI_SHAMPINE, DOPRI5, DOP853,
 )  # fmt: skip
