@@ -69,14 +69,14 @@ def assemble_constraints(
     free = free_velocities(mechanism, fixed)
     if not numeric.constraints.rows:
         return guess
-    over = _turned_over(numeric, guess, free, tolerance, NEARLY)
-    if over is not None:
-        return over
     best: Attempt | None = None
     for start in _starts(mechanism, guess, free, seed, starts, numeric.length()):
         attempt = close(numeric, start, free, tolerance)
         if attempt.closed:
             return attempt.q
+        over = None if best is not None else _turned_over(numeric, guess, free, tolerance, NEARLY)
+        if over is not None:  # the first start is the guess
+            return over
         if best is None or not float(best.h @ best.h) <= float(attempt.h @ attempt.h):
             best = attempt
     assert best is not None

@@ -14,6 +14,7 @@ from symbody.symbolic.expr.graph import Graph
 from symbody.symbolic.expr.node import CONST, SCALE, Node, Number
 
 LONGEST_EXACT = 4096  # bits of an exact number; without a bound, a product of products doubles them at every step
+SMALL = 2**62
 SMALLEST = sys.float_info.min  # below, doubles lose digits
 FURTHEST = 2200  # an exponent of two that brings every double to zero, or beyond all doubles
 STEP_OF_TWO = 1000  # the exponent of a factor that is a power of two, at most
@@ -249,6 +250,8 @@ def plain(value: Number) -> Number:
     """The result of folding as it is kept: a whole Fraction as int, an exact number of too many digits as a float."""
     if value.__class__ is Fraction and value.denominator == 1:
         value = value.numerator
+    if value.__class__ is int and -SMALL < value < SMALL:  # nearly all of them: no bits are counted
+        return value
     if value.__class__ is not float and exact_bits(value) > LONGEST_EXACT:
         return as_float(value) if well_held(value) else _shortened(Fraction(value))
     return value
